@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The connection to an ensemble that locks share.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <latchkey/error.hpp>
+#include <latchkey/grant.hpp>
+
+namespace latchkey {
+
+namespace detail {
+class client_core;
+}
+
+/// Credentials for one authentication scheme of ZooKeeper, "digest" with "user:password" above all.
+struct credentials {
+  std::string scheme;
+  std::string data;
+};
+
+/// One entry of an access control list, as `zkCli` writes it: scheme "world", id "anyone", permissions "cdrwa".
+struct acl_entry {
+  std::string scheme;
+  std::string id;
+  std::string permissions;
+};
+
+/// What the observers of a client are told.
+struct client_event {
+  enum class kind { connected, disconnected, session_expired, suspect, lost, closed };
+  kind what{};
+  std::string path;                   ///< of the lock, for `suspect` and `lost`
+  std::optional<loss_reason> reason;  ///< for `lost`
+};
+
+std::string_view to_string(client_event::kind kind) noexcept;
+
+/// When a grant counts as lost.
+enum class loss_policy {
+  at_deadline,       ///< when the session may have expired: it survives a short outage (the default)
+  at_disconnection,  ///< as soon as the connection to the server is lost
+};
+
+struct client_options {
+  /// How long the ensemble keeps the session, and with it the locks, of a client it does not hear. Short: a crashed
+  /// holder is replaced sooner. Long: a lock survives a longer outage.
+  std::chrono::milliseconds session_timeout{10'000};
+  /// For how long `try_lock()` waits for a connection when there has never been one.
+  std::chrono::milliseconds connect_timeout{10'000};
+  /// For how long `close()`, and the destructor, wait for the nodes of this client to be deleted.
+  std::chrono::milliseconds close_timeout{5'000};
+  /// Who we are, for the people who look at a queue. Default: the name of the program.
+  std::string label;
+  std::vector<credentials> authentication;
+  /// Of every node that is created. Empty: everybody may do everything, as in Curator.
+  std::vector<acl_entry> acl;
+  /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. Empty: no TLS.
+  std::string tls;
+  loss_policy when_lost = loss_policy::at_deadline;
+  /// Told of what happens to the session and the locks, on the client's event thread. Must neither throw nor suspend a
+  /// fiber; while it runs, only other callbacks wait.
+  std::function<void(const client_event&)> observer;
+};
+
+/// A client of a ZooKeeper ensemble: it connects, reconnects, and begins a new session after one has expired.
+/// It needs two threads of its own beside the two of the C client. Locks made from it may outlive it: they then throw
+/// `errc::closed`. Members may be called from any thread and fiber, but not from a callback of the client itself.
+class client {
+ public:
+  /// Resolves the names of the hosts, then connects in the background.
+  /// @param connect_string "host:port,host:port/chroot". The chroot is created when it is missing.
+  /// @throws error bad_connect_string, bad_option, unresolvable_host, unsupported
+  explicit client(std::string connect_string, client_options options = {});
+
+  /// As `close()`; never throws.
+  ~client();
+
+  client(const client&) = delete;
+  client& operator=(const client&) = delete;
+
+  /// Waits for a session: suspends the fiber, or blocks the thread.
+  /// @returns whether there is one.
+  /// @throws error closed, authentication_failed, session_timeout_refused
+  bool wait_until_connected(std::chrono::nanoseconds timeout);
+
+  /// Ends every wait with `errc::closed` and every grant with `loss_reason::client_closed`, deletes the nodes of this
+  /// client, ends the session. Waits for all that: suspends the fiber, or blocks the thread, for `close_timeout` and a
+  /// second at most.
+  void close();
+
+  bool connected() const;
+
+  /// @returns the session timeout the ensemble agreed to; zero before the first connection.
+  std::chrono::milliseconds session_timeout() const;
+
+  /// @returns the id of the session; zero when there is none.
+  std::int64_t session_id() const;
+
+  /// @returns what locks are made from; for latchkey's own use.
+  const std::shared_ptr<detail::client_core>& core() const noexcept { return core_; }
+
+ private:
+  std::shared_ptr<detail::client_core> core_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/mutex.hpp>
+
+#include "base/path.hpp"
+#include "queue/seat.hpp"
+
+namespace latchkey {
+
+mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std::move(path)} {
+  detail::validate_path(path_);
+  if (options.turns == 0) throw error{errc::bad_option, "mutex_options::turns must be at least 1", path_};
+  seat_ = std::make_shared<detail::seat>(owner.core(), path_, detail::contender_kind::lock, options.turns);
+  seat_->open();
+}
+
+mutex::~mutex() { seat_->shut(); }
+
+void mutex::lock() { (void)seat_->acquire(detail::duration::max(), {}); }
+
+bool mutex::lock(std::stop_token stop) { return seat_->acquire(detail::duration::max(), std::move(stop)); }
+
+bool mutex::try_lock() { return seat_->acquire(detail::duration::zero(), {}); }
+
+bool mutex::try_lock_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return seat_->acquire(timeout, std::move(stop));
+}
+
+void mutex::unlock() noexcept { seat_->unlock(); }
+
+grant mutex::held() const { return seat_->held(); }
+
+}  // namespace latchkey

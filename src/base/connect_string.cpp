@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/connect_string.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include <latchkey/error.hpp>
+
+#include "base/path.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+constexpr std::string_view default_port = "2181";
+constexpr std::string_view spaces = " \t";
+
+[[noreturn]] void fail(std::string_view text, std::string_view what) {
+  throw error{
+      errc::bad_connect_string,
+      fmt::format("the connect string \"{}\" {}; it should be like \"zk1:2181,zk2:2181,zk3:2181/chroot\"", text, what)};
+}
+
+std::string_view trim(std::string_view text) {
+  const auto first = text.find_first_not_of(spaces);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(spaces) - first + 1);
+}
+
+bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_of_name(char c) { return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_'; }
+bool is_of_ipv6(char c) { return is_of_name(c) || c == ':' || c == '%'; }
+
+bool is_port(std::string_view text) {
+  unsigned number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc{} && end == text.data() + text.size() && number >= 1 && number <= 65535;
+}
+
+/// What is left of one host after its name: nothing, or a colon and a port.
+std::string_view port_of(std::string_view text, std::string_view host, std::string_view rest) {
+  if (rest.empty()) return default_port;
+  if (rest.front() != ':') fail(text, fmt::format("has something between address and port of \"{}\"", host));
+  rest.remove_prefix(1);
+  if (!is_port(rest))
+    fail(text, fmt::format("has \"{}\" for the port of \"{}\", not a number from 1 to 65535", rest, host));
+  return rest;
+}
+
+std::string parse_ipv6(std::string_view text, std::string_view host) {
+  const auto bracket = host.find(']');
+  if (bracket == std::string_view::npos) fail(text, fmt::format("has no closing bracket in \"{}\"", host));
+  const auto address = host.substr(1, bracket - 1);
+  if (address.find(':') == std::string_view::npos || !std::all_of(address.begin(), address.end(), is_of_ipv6)) {
+    fail(text, fmt::format("has \"{}\" in brackets, which is no IPv6 address", address));
+  }
+  return fmt::format("[{}]:{}", address, port_of(text, host, host.substr(bracket + 1)));
+}
+
+std::string parse_host(std::string_view text, std::string_view host) {
+  if (host.empty()) fail(text, "has an empty host: write one between all commas, and none at the end");
+  if (host.front() == '[') return parse_ipv6(text, host);
+  const auto name = host.substr(0, host.find(':'));
+  if (name.empty()) fail(text, fmt::format("has no name before the port in \"{}\"", host));
+  const auto odd = std::find_if_not(name.begin(), name.end(), is_of_name);
+  if (odd != name.end()) {
+    fail(text, fmt::format("has a character in the host \"{}\" that is none of a name, in place {}", host,
+                           odd - name.begin() + 1));
+  }
+  if (std::count(host.begin(), host.end(), ':') > 1) {
+    fail(text, fmt::format("has several colons in \"{}\": write an IPv6 address in brackets, \"[::1]:2181\"", host));
+  }
+  return fmt::format("{}:{}", name, port_of(text, host, host.substr(name.size())));
+}
+
+std::string parse_chroot(std::string_view text, std::string_view chroot) {
+  if (chroot.size() <= 1) return {};
+  if (chroot.find(',') != std::string_view::npos)
+    fail(text, "has a comma in the chroot: write that once, behind the last host");
+  const auto fault = path_fault(chroot);
+  if (!fault.empty()) fail(text, fmt::format("has a chroot \"{}\" that {}", chroot, fault));
+  return std::string{chroot};
+}
+
+}  // namespace
+
+connect_string parse_connect_string(std::string_view text) {
+  const auto all = trim(text);
+  if (all.empty()) fail(text, "is empty");
+  const auto slash = std::min(all.find('/'), all.size());
+  connect_string result;
+  result.chroot = parse_chroot(text, all.substr(slash));
+  for (auto rest = all.substr(0, slash);;) {
+    const auto comma = rest.find(',');
+    result.hosts.push_back(parse_host(text, trim(rest.substr(0, comma))));
+    if (comma == std::string_view::npos) return result;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace latchkey::detail

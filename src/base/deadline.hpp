@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Time inside latchkey: one clock, and sums that do not overflow.
+
+#include <latchkey/clock.hpp>
+
+namespace latchkey::detail {
+
+using duration = boottime_clock::duration;
+using time_point = boottime_clock::time_point;
+
+/// As a deadline: never.
+inline constexpr time_point never = time_point::max();
+
+/// @returns `now + timeout`; `never` instead of an overflow, `now` for a timeout below zero.
+constexpr time_point deadline_after(time_point now, duration timeout) noexcept {
+  if (timeout <= duration::zero()) return now;
+  return timeout >= never - now ? never : now + timeout;
+}
+
+}  // namespace latchkey::detail

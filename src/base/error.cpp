@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/error.hpp>
+
+namespace latchkey {
+namespace {
+
+class category final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "latchkey"; }
+
+  std::string message(int code) const override {
+    switch (static_cast<errc>(code)) {
+      case errc::closed:
+        return "the client is closed";
+      case errc::bad_connect_string:
+        return "bad connect string";
+      case errc::bad_path:
+        return "bad path";
+      case errc::bad_option:
+        return "bad option";
+      case errc::unresolvable_host:
+        return "no host resolves";
+      case errc::session_timeout_refused:
+        return "session timeout refused";
+      case errc::authentication_failed:
+        return "authentication failed";
+      case errc::not_authorised:
+        return "not authorised";
+      case errc::parent_is_ephemeral:
+        return "a parent is ephemeral";
+      case errc::queue_exhausted:
+        return "the queue's sequence numbers are used up";
+      case errc::lock_lost:
+        return "the lock is lost";
+      case errc::unsupported:
+        return "unsupported";
+      case errc::refused:
+        return "refused by the ensemble";
+    }
+    return "unknown error";
+  }
+};
+
+}  // namespace
+
+const std::error_category& latchkey_category() noexcept {
+  static const category instance;
+  return instance;
+}
+
+std::error_code make_error_code(errc code) noexcept { return {static_cast<int>(code), latchkey_category()}; }
+
+error::error(errc code, const std::string& what, std::string path)
+    : std::system_error{make_error_code(code), path.empty() ? what : path + ": " + what}, path_{std::move(path)} {}
+
+}  // namespace latchkey

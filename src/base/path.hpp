@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The paths of znodes.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace latchkey::detail {
+
+/// @returns what is wrong with the path and what to write instead; empty for one that ZooKeeper accepts and that is not
+/// reserved. As strict as ZooKeeper's PathUtils: the C client lets paths pass that end the connection at the server,
+/// and crashes on others (HAZARDS 15, 16).
+std::string path_fault(std::string_view path);
+
+/// @throws error bad_path, with the fault
+void validate_path(std::string_view path);
+
+/// @returns the path of the child `name` of `parent`; a `name` that is a path itself is put below `parent`: the chroot.
+std::string join(std::string_view parent, std::string_view name);
+
+/// @returns the path without its last component; "/" for "/a"; empty for "/".
+std::string_view parent_of(std::string_view path);
+
+/// @returns what follows the last slash.
+std::string_view last_component(std::string_view path);
+
+/// @returns the nodes above `path` without the root, in the order in which they are created: "/a", "/a/b" for "/a/b/c".
+std::vector<std::string> ancestors(std::string_view path);
+
+}  // namespace latchkey::detail

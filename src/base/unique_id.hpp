@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Random UUIDs: what finds a ticket again when the reply to its creation was lost.
+
+#include <cstdint>
+#include <random>
+#include <string>
+
+namespace latchkey::detail {
+
+/// A reproducible sequence of UUIDs of version 4. Not for several threads at once.
+class unique_ids {
+ public:
+  explicit unique_ids(std::uint64_t seed) : random_{seed} {}
+  explicit unique_ids(std::seed_seq& seed) : random_{seed} {}
+
+  /// @returns 36 characters, lower case.
+  std::string next();
+
+ private:
+  std::mt19937_64 random_;
+};
+
+/// @returns a UUID that nobody else has. From any thread, also in a forked child; leaves rand() and random() alone,
+/// which the C client seeds again and again (HAZARDS 2).
+std::string unique_id();
+
+}  // namespace latchkey::detail

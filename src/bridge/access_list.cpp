@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bridge/access_list.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace latchkey::detail {
+namespace {
+
+std::int32_t bit_of(char letter) {
+  switch (letter) {
+    case 'c':
+      return ZOO_PERM_CREATE;
+    case 'd':
+      return ZOO_PERM_DELETE;
+    case 'r':
+      return ZOO_PERM_READ;
+    case 'w':
+      return ZOO_PERM_WRITE;
+    case 'a':
+      return ZOO_PERM_ADMIN;
+    default:
+      return 0;
+  }
+}
+
+std::int32_t bits_of(const acl_entry& entry) {
+  std::int32_t bits = 0;
+  for (const char letter : entry.permissions) {
+    const auto bit = bit_of(letter);
+    if (bit == 0) {
+      throw error{
+          errc::bad_option,
+          fmt::format("the permissions \"{}\" of the ACL entry {}:{} have a letter other than c (create), d (delete), "
+                      "r (read), w (write), a (administer)",
+                      entry.permissions, entry.scheme, entry.id)};
+    }
+    bits |= bit;
+  }
+  if (bits == 0) {
+    throw error{errc::bad_option,
+                fmt::format("the ACL entry {}:{} has no permissions: write some of \"cdrwa\", or leave it out",
+                            entry.scheme, entry.id)};
+  }
+  return bits;
+}
+
+}  // namespace
+
+access_list::access_list(std::vector<acl_entry> entries) : entries_{std::move(entries)} {
+  acl_.reserve(entries_.size());
+  for (auto& entry : entries_) {
+    if (entry.scheme.empty()) {
+      throw error{errc::bad_option, "an ACL entry has no scheme: write \"world\", \"auth\", \"digest\" or \"ip\""};
+    }
+    acl_.push_back({bits_of(entry), {entry.scheme.data(), entry.id.data()}});
+  }
+  view_ = {static_cast<std::int32_t>(acl_.size()), acl_.data()};
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The access control list of new nodes, as the C client wants it.
+
+#include <vector>
+
+#include <latchkey/client.hpp>
+
+#include <zookeeper/zookeeper.h>
+
+namespace latchkey::detail {
+
+/// Neither copied nor moved: the C structures point into it.
+class access_list {
+ public:
+  /// @param entries none: everybody may do everything.
+  /// @throws error bad_option for permissions that are not letters of "cdrwa"
+  explicit access_list(std::vector<acl_entry> entries);
+  access_list(const access_list&) = delete;
+  access_list& operator=(const access_list&) = delete;
+
+  /// Valid as long as this object.
+  const ACL_vector* get() const noexcept { return acl_.empty() ? &ZOO_OPEN_ACL_UNSAFE : &view_; }
+
+ private:
+  std::vector<acl_entry> entries_;
+  std::vector<ACL> acl_;
+  ACL_vector view_{};
+};
+
+}  // namespace latchkey::detail

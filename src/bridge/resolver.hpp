@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Names of hosts to addresses. The C client would ask the name server again and again, on its only IO thread (HAZARDS
+/// 2, 4).
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace latchkey::detail {
+
+/// Asks the name servers. Blocks, for many seconds when they do not answer: on helper threads only.
+/// @param hosts "name:port", "1.2.3.4:port" or "[::1]:port"
+/// @param failure names the hosts that do not resolve, and says why; empty when all do
+/// @returns each address once, numeric, as the C client reads it: "1.2.3.4:2181", "::1:2181" (no brackets: it takes
+/// what follows the last colon for the port). Empty when no host resolves.
+std::vector<std::string> resolve(const std::vector<std::string>& hosts, std::string& failure);
+
+/// @returns the addresses in random order with commas, an odd number of them: with an even one the C client tries only
+/// every second when it reconnects (ZOOKEEPER-2466), so one of them comes twice. @pre not empty
+std::string to_server_list(std::vector<std::string> addresses, std::minstd_rand& random);
+
+}  // namespace latchkey::detail

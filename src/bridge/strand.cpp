@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bridge/strand.hpp"
+
+namespace latchkey::detail {
+
+std::optional<time_point> strand::run_due() {
+  while (true) {
+    // One at a time: a wake-up does not wait for the timers after it.
+    const auto [ran, next] = run([this]() -> std::pair<bool, std::optional<time_point>> {
+      auto due = timers_.take_due(now());
+      if (!due) {
+        const auto first = timers_.next();
+        if (first && on_earlier_) on_earlier_(*first);  // it was not the first when it was made
+        return {false, first};
+      }
+      due();
+      return {true, std::nullopt};
+    });
+    if (!ran) return next;
+  }
+}
+
+std::optional<time_point> strand::next_timer() {
+  return run([this] { return timers_.next(); });
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The strand of one client: one lock for its whole protocol, its clock and its timers.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/timer_queue.hpp"
+#include "bridge/wait_point.hpp"
+
+namespace latchkey::detail {
+
+/// Everything of a client that is not said to be otherwise runs with its strand held: replies, events, timers and calls
+/// of users take turns, so that the protocol above is a plain state machine. Nothing blocks while the strand is held;
+/// wake-ups are put off until it has been released (a waiter that is notified under a lock only runs into it).
+class strand {
+ public:
+  explicit strand(std::function<time_point()> clock) : clock_{std::move(clock)} {}
+  strand(const strand&) = delete;
+  strand& operator=(const strand&) = delete;
+
+  /// Runs `what` with the strand held, then the wake-ups. From any thread; never from inside the strand.
+  template <class Callable>
+  auto run(Callable&& what) {
+    std::vector<std::shared_ptr<wait_point>> woken;
+    const notifier after{woken};
+    const std::lock_guard lock{mutex_};
+    const collector before_unlock{*this, woken};
+    return std::forward<Callable>(what)();
+  }
+
+  time_point now() const { return clock_(); }
+
+  // With the strand held:
+
+  timer_id at(time_point time, timer_queue::callback what) {
+    const auto id = timers_.add(time, std::move(what));
+    if (id && on_earlier_ && *timers_.next() == time) on_earlier_(time);
+    return id;
+  }
+  timer_id in(duration time, timer_queue::callback what) { return at(deadline_after(now(), time), std::move(what)); }
+  void cancel(timer_id& id) { timers_.cancel(id); }
+
+  /// Notifies `waiter` once the strand has been released.
+  void wake(std::shared_ptr<wait_point> waiter) { to_wake_.push_back(std::move(waiter)); }
+
+  // Of whoever drives the timers, without the strand:
+
+  /// `what` is called, with the strand held, with the time of each timer that becomes the first.
+  void when_earlier(std::function<void(time_point)> what) {
+    run([&] { on_earlier_ = std::move(what); });
+  }
+
+  /// Runs what is due. @returns the time of the next timer.
+  std::optional<time_point> run_due();
+
+  /// @returns the time of the next timer.
+  std::optional<time_point> next_timer();
+
+ private:
+  struct notifier {
+    std::vector<std::shared_ptr<wait_point>>& woken;
+    ~notifier() {
+      for (const auto& waiter : woken) waiter->notify();
+    }
+  };
+  struct collector {
+    strand& self;
+    std::vector<std::shared_ptr<wait_point>>& woken;
+    ~collector() { woken.swap(self.to_wake_); }
+  };
+
+  std::mutex mutex_;
+  std::function<time_point()> clock_;
+  std::function<void(time_point)> on_earlier_;
+  timer_queue timers_;
+  std::vector<std::shared_ptr<wait_point>> to_wake_;
+};
+
+}  // namespace latchkey::detail

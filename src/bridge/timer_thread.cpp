@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bridge/timer_thread.hpp"
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "bridge/blocked_signals.hpp"
+
+namespace latchkey::detail {
+
+timer_thread::timer_thread(std::shared_ptr<strand> timers)
+    : timers_{std::move(timers)}, fd_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)} {
+  if (fd_ < 0) throw std::system_error{errno, std::generic_category(), "timerfd_create"};
+  timers_->when_earlier([this](time_point time) { wake_at(time); });
+  const blocked_signals none;
+  thread_ = std::thread{[this] { run(); }};
+}
+
+timer_thread::~timer_thread() {
+  stop();
+  timers_->when_earlier({});
+  ::close(fd_);
+}
+
+void timer_thread::stop() {
+  if (!thread_.joinable()) return;
+  // Under the strand, as every arming is: the thread cannot put it off again.
+  timers_->run([this] {
+    stopping_ = true;
+    wake_at(time_point{});
+  });
+  thread_.join();
+}
+
+void timer_thread::run() {
+  while (!stopping_) {
+    timers_->run_due();  // arms the timerfd for the next
+    std::uint64_t expirations = 0;
+    while (::read(fd_, &expirations, sizeof expirations) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+void timer_thread::wake_at(time_point time) noexcept {
+  using namespace std::chrono;
+  if (stopping_) time = {};
+  const auto since_boot = std::max<nanoseconds>(time.time_since_epoch(), 1ns);  // zero would disarm it
+  const auto whole = duration_cast<seconds>(since_boot);
+  itimerspec when{};
+  when.it_value = {whole.count(), (since_boot - whole).count()};
+  ::timerfd_settime(fd_, TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The thread that runs the timers of a strand.
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "bridge/strand.hpp"
+
+namespace latchkey::detail {
+
+/// Deadlines, proofs and losses have this thread to themselves: no callback of a user runs on it.
+/// Sleeps in a timerfd on CLOCK_BOOTTIME, which fires right after the machine was resumed.
+class timer_thread {
+ public:
+  /// @throws std::system_error when there are no more file descriptors or threads.
+  explicit timer_thread(std::shared_ptr<strand> timers);
+  ~timer_thread();
+  timer_thread(const timer_thread&) = delete;
+  timer_thread& operator=(const timer_thread&) = delete;
+
+  /// Ends and joins the thread. Not from the thread itself.
+  void stop();
+
+ private:
+  void run();
+  void wake_at(time_point time) noexcept;
+
+  std::shared_ptr<strand> timers_;
+  int fd_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace latchkey::detail

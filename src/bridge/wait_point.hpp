@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The bridge from the client's threads to fibers: where a call waits for its outcome.
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#ifndef LATCHKEY_WITHOUT_FIBERS
+#include <boost/fiber/condition_variable.hpp>
+#endif
+
+namespace latchkey::detail {
+
+class thread_anchor;
+
+/// Suspends a fiber, or blocks a thread that runs none, until it is notified; once.
+/// Whoever notifies holds a reference: the waiter may be gone before `notify()` has returned.
+/// No timed wait: in Boost 1.74 one that is notified from another thread is a data race. Deadlines notify, too.
+class wait_point {
+ public:
+  wait_point() = default;
+  wait_point(const wait_point&) = delete;
+  wait_point& operator=(const wait_point&) = delete;
+
+  /// Returns at once when it has been notified. Call it once, from one fiber, with no std::mutex held.
+  void wait();
+
+  /// From any thread, with no lock held that the waiter may take.
+  void notify() noexcept;
+
+ private:
+  std::mutex mutex_;
+  bool notified_ = false;
+#ifdef LATCHKEY_WITHOUT_FIBERS
+  std::condition_variable condition_;
+#else
+  boost::fibers::condition_variable_any condition_;
+  std::shared_ptr<thread_anchor> anchor_;  // of the thread whose scheduler will be woken
+#endif
+};
+
+/// @returns what tells the calling fiber from all others of this process, or the calling thread where no fiber runs:
+/// never used again, and the same after the fiber has moved to another thread.
+std::uint64_t current_fiber();
+
+}  // namespace latchkey::detail

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The seam between latchkey and ZooKeeper: one session as requests, replies and events.
+/// Two implementations: `zookeeper_handle` on the C client, and a fake with seeded faults in the tests.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <latchkey/client.hpp>
+
+namespace latchkey::detail {
+
+/// What became of a request.
+enum class reply_code {
+  ok,
+  no_node,
+  node_exists,
+  not_empty,
+  bad_version,
+  no_permission,               ///< the ACL refuses it
+  no_children_for_ephemerals,  ///< the parent is an ephemeral node
+  invalid,                     ///< the server refuses path, ACL or arguments
+  not_sent,                    ///< it surely had no effect: it never left
+  unknown_outcome,             ///< the connection was lost: it may have had its effect, now or later
+  session_over,  ///< the session has expired, was refused or closed: it had no effect that outlives the session
+};
+
+/// @returns whether a write that was answered so may have had its effect.
+constexpr bool may_have_happened(reply_code code) noexcept {
+  return code == reply_code::ok || code == reply_code::unknown_outcome;
+}
+
+enum class operation : std::uint8_t {
+  create,    ///< path, data, mode -> path, stat
+  remove,    ///< path, any version
+  children,  ///< path, watch -> children
+  get,       ///< path, watch -> data, stat
+  sync,   ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
+  check,  ///< paths: one multi of checks, a quorum operation -> results
+};
+
+enum class create_mode : std::uint8_t { persistent, container, ephemeral_sequential };
+
+struct request {
+  operation kind{};
+  std::string path{};
+  std::string data{};
+  create_mode mode{};
+  bool watch = false;                ///< tell `on_watch` of the next change of the path
+  std::vector<std::string> paths{};  ///< of `check`; not empty
+};
+
+struct node_stat {
+  std::int64_t czxid = 0;
+  std::int64_t ephemeral_owner = 0;
+};
+
+struct reply {
+  reply_code code{};
+  std::string path;
+  std::string data;
+  std::vector<std::string> children;
+  node_stat stat;
+  std::vector<reply_code> results;  ///< of `check`, one for each path; the first that is not ok is the one that failed
+};
+
+enum class connection_state {
+  connected,     ///< to a server, also again; with the session's id and its negotiated timeout
+  disconnected,  ///< may be left out before `connected`
+  expired,       ///< the ensemble ended the session
+  auth_failed,   ///< the ensemble does not accept the credentials
+};
+
+struct session_info {
+  std::int64_t id = 0;
+  std::chrono::milliseconds timeout{};
+};
+
+enum class watch_event { changed, deleted, children_changed };
+
+/// Hears of one session, on the threads of the implementation, never inside a call of ours.
+/// Requests of one session are answered in their order, each at most once, and a watch speaks before the answer to any
+/// later request. After `expired` and `auth_failed` answers may be missing. `epoch` is that of `connector::open`.
+class znodes_listener {
+ public:
+  virtual void on_connection(std::uint64_t epoch, connection_state state, session_info info) = 0;
+  virtual void on_reply(std::uint64_t epoch, std::uint64_t id, reply answer) = 0;
+  virtual void on_watch(std::uint64_t epoch, watch_event event, std::string_view path) = 0;
+
+ protected:
+  ~znodes_listener() = default;
+};
+
+/// The requests of one session. Not to be called concurrently, nor after it has been retired.
+class znodes {
+ public:
+  virtual ~znodes() = default;
+
+  /// Sends a request, in the order of the calls. Never blocks, never answers inside the call.
+  /// @returns whether it was sent; if not, there will be no answer.
+  virtual bool send(std::uint64_t id, request what) = 0;
+};
+
+/// What a session needs besides its epoch.
+struct connector_options {
+  std::vector<std::string> hosts;  ///< "name:port", names not resolved yet
+  std::chrono::milliseconds session_timeout{};
+  std::vector<credentials> authentication;
+  std::vector<acl_entry> acl;
+  std::string tls;
+};
+
+/// Hears of the opening of a session, on a thread of the connector, never inside `open`.
+class connector_listener : public znodes_listener {
+ public:
+  /// @param session nothing when it could not be opened (names that do not resolve): try again later.
+  /// Events of the session may come before this.
+  virtual void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> session, std::string failure) = 0;
+
+ protected:
+  ~connector_listener() = default;
+};
+
+/// Opens and closes sessions; blocks in neither.
+class connector {
+ public:
+  /// Waits for what was opened and retired: afterwards no listener is called.
+  virtual ~connector() = default;
+
+  virtual void open(std::uint64_t epoch, connector_listener& listener) = 0;
+
+  /// Closes a session in the background: a connected one is ended at the ensemble, with its ephemeral nodes.
+  /// `on_closed` runs afterwards on a thread of the connector: no event and no reply of that session can come any more.
+  virtual void retire(std::unique_ptr<znodes> session, std::function<void()> on_closed) = 0;
+};
+
+}  // namespace latchkey::detail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bridge/zookeeper_connector.hpp"
+
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <latchkey/error.hpp>
+
+#include "base/log.hpp"
+#include "bridge/access_list.hpp"
+#include "bridge/client_log.hpp"
+#include "bridge/client_tls.hpp"
+#include "bridge/resolver.hpp"
+#include "bridge/zookeeper_handle.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+struct servers {
+  std::string list;
+  std::string failure;
+};
+
+servers find_servers(const std::vector<std::string>& hosts) {
+  servers found;
+  auto addresses = resolve(hosts, found.failure);
+  if (addresses.empty()) return found;
+  if (!found.failure.empty())
+    log(log_level::warning, fmt::format("left out, as they do not resolve: {}", found.failure));
+  std::minstd_rand random{std::random_device{}()};
+  found.list = to_server_list(std::move(addresses), random);
+  return found;
+}
+
+void open_handle(std::uint64_t epoch, connector_listener& listener, const handle_options& options, servers found) {
+  if (found.list.empty()) return listener.on_opened(epoch, nullptr, "no host resolves: " + found.failure);
+  auto handle = std::make_unique<zookeeper_handle>(epoch, listener, options);
+  auto failure = handle->open(found.list);
+  if (!failure.empty()) return listener.on_opened(epoch, nullptr, std::move(failure));
+  listener.on_opened(epoch, std::move(handle), {});
+}
+
+}  // namespace
+
+zookeeper_connector::zookeeper_connector(connector_options options) {
+  if (!options.tls.empty()) validate_tls(options.tls);
+  for (const auto& each : options.authentication) {
+    if (each.scheme.empty()) {
+      throw error{errc::bad_option, "credentials have no scheme: write \"digest\" with \"user:password\""};
+    }
+  }
+  handle_options common;
+  common.session_timeout = options.session_timeout;
+  common.authentication = std::move(options.authentication);
+  common.acl = std::make_shared<const access_list>(std::move(options.acl));
+  common.tls = std::move(options.tls);
+  options_ = std::make_shared<const handle_options>(std::move(common));
+  hosts_ = std::make_shared<const std::vector<std::string>>(std::move(options.hosts));
+  set_client_log_level();
+}
+
+zookeeper_connector::~zookeeper_connector() = default;
+
+void zookeeper_connector::open(std::uint64_t epoch, connector_listener& listener) {
+  helpers_.run_in_halves([epoch, &listener, hosts = hosts_, options = options_]() -> std::function<void()> {
+    auto found = find_servers(*hosts);
+    return [epoch, &listener, options, found = std::move(found)] { open_handle(epoch, listener, *options, found); };
+  });
+}
+
+void zookeeper_connector::retire(std::unique_ptr<znodes> session, std::function<void()> on_closed) {
+  // Shared, as a std::function wants to be copied.
+  helpers_.run([session = std::shared_ptr<znodes>{std::move(session)}, on_closed = std::move(on_closed)]() mutable {
+    session.reset();  // the destructor closes; on this thread, never on one of the C client (HAZARDS 1)
+    if (on_closed) on_closed();
+  });
+}
+
+}  // namespace latchkey::detail

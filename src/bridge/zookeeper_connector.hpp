@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The connector of production: sessions of the C client.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bridge/helper_threads.hpp"
+#include "bridge/znodes.hpp"
+
+namespace latchkey::detail {
+
+struct handle_options;
+
+/// Opens and closes sessions of the C client, each on a thread that lives as long as that takes.
+/// `open` and `retire` may be called from any thread, with locks held, and from inside every callback.
+class zookeeper_connector final : public connector {
+ public:
+  /// @throws error bad_option (the ACL, the certificates), unsupported (TLS)
+  explicit zookeeper_connector(connector_options options);
+
+  /// @note waits for no name server: an `open` that still asks one is dropped, its `on_opened` does not come.
+  ~zookeeper_connector() override;
+
+  /// @throws std::system_error when the system has no thread for it
+  void open(std::uint64_t epoch, connector_listener& listener) override;
+
+  void retire(std::unique_ptr<znodes> session, std::function<void()> on_closed) override;
+
+ private:
+  std::shared_ptr<const std::vector<std::string>> hosts_;
+  std::shared_ptr<const handle_options> options_;
+  helper_threads helpers_;
+};
+
+}  // namespace latchkey::detail

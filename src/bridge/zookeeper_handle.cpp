@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bridge/zookeeper_handle.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <limits>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "base/path.hpp"
+#include "bridge/client_log.hpp"
+#include "bridge/client_tls.hpp"
+#include "bridge/reply_codes.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// For how long closing waits for the answers to what is in flight. Over a connection that works they are there at
+/// once.
+constexpr auto drain_time = 500ms;
+
+/// What zookeeper_close gets for queueing the completions of what is in flight then; it needs about a microsecond each.
+constexpr auto head_start = 50ms;
+
+node_stat to_stat(const Stat* stat) {
+  return stat == nullptr ? node_stat{} : node_stat{.czxid = stat->czxid, .ephemeral_owner = stat->ephemeralOwner};
+}
+
+int to_mode(create_mode mode) {
+  switch (mode) {
+    case create_mode::persistent:
+      return ZOO_PERSISTENT;
+    case create_mode::container:
+      return ZOO_CONTAINER;
+    case create_mode::ephemeral_sequential:
+      return ZOO_EPHEMERAL_SEQUENTIAL;
+  }
+  return ZOO_PERSISTENT;
+}
+
+watch_event to_watch_event(int type) {
+  if (type == ZOO_DELETED_EVENT) return watch_event::deleted;
+  if (type == ZOO_CHILD_EVENT) return watch_event::children_changed;
+  return watch_event::changed;  // also created, and "not watching any more": whoever hears it looks again
+}
+
+}  // namespace
+
+struct zookeeper_handle::in_flight {
+  in_flight(zookeeper_handle& handle, std::uint64_t number) : owner{handle}, id{number} {}
+
+  zookeeper_handle& owner;
+  const std::uint64_t id;
+  std::list<in_flight>::iterator self;
+  bool silent = false;  // `send` has said that there will be no answer
+
+  // Of a check; the C client reads and writes them until the completion (HAZARDS 15).
+  std::vector<std::string> paths;
+  std::vector<zoo_op_t> checks;
+  std::vector<zoo_op_result_t> results;
+};
+
+/// What the C client calls, on its completion thread: copies out, hands over, returns (HAZARDS 23).
+struct completions {
+  using in_flight = zookeeper_handle::in_flight;
+
+  static void event(zhandle_t* handle, int type, int state, const char* path, void* context) noexcept {
+    auto& self = *static_cast<zookeeper_handle*>(context);
+    if (type == ZOO_SESSION_EVENT) return self.on_session_event(handle, state);
+    if (path != nullptr && *path != '\0') self.listener_.on_watch(self.epoch_, to_watch_event(type), path);
+  }
+
+  static void created(int rc, const char* path, const Stat* stat, const void* data) noexcept {
+    reply with;
+    if (rc == ZOK && path != nullptr) with.path = path;
+    with.stat = to_stat(stat);
+    answer(data, rc, std::move(with));
+  }
+
+  static void read(int rc, const char* value, int size, const Stat* stat, const void* data) noexcept {
+    reply with;
+    if (rc == ZOK && value != nullptr && size > 0) with.data.assign(value, static_cast<std::size_t>(size));
+    with.stat = to_stat(stat);
+    answer(data, rc, std::move(with));
+  }
+
+  static void listed(int rc, const String_vector* names, const void* data) noexcept {
+    reply with;
+    if (rc == ZOK && names != nullptr) with.children.assign(names->data, names->data + names->count);
+    answer(data, rc, std::move(with));
+  }
+
+  static void synced(int rc, const char*, const void* data) noexcept { answer(data, rc, {}); }
+
+  static void removed(int rc, const void* data) noexcept { answer(data, rc, {}); }
+
+  static void checked(int rc, const void* data) noexcept {
+    reply with;
+    for (const auto& each : from(data).results) with.results.push_back(to_check_result(each.err));
+    answer(data, rc, std::move(with));
+  }
+
+ private:
+  static in_flight& from(const void* data) { return *static_cast<in_flight*>(const_cast<void*>(data)); }
+
+  static void answer(const void* data, int rc, reply with) noexcept {
+    auto& operation = from(data);
+    operation.owner.answer(operation, rc, std::move(with));
+  }
+};
+
+zookeeper_handle::zookeeper_handle(std::uint64_t epoch, znodes_listener& listener, handle_options options)
+    : epoch_{epoch}, listener_{listener}, options_{std::move(options)} {}
+
+zookeeper_handle::~zookeeper_handle() { close(); }
+
+std::string zookeeper_handle::open(const std::string& servers) {
+  constexpr std::chrono::milliseconds longest{std::numeric_limits<int>::max()};
+  const auto timeout = static_cast<int>(std::clamp(options_.session_timeout, 1ms, longest).count());
+  // One function and context for the session and all watches: otherwise session events cost O(watches^2) (HAZARDS 8).
+  if (options_.tls.empty()) {
+    handle_ = zookeeper_init2(servers.c_str(), &completions::event, timeout, nullptr, this, ZOO_NO_LOG_CLIENTENV,
+                              &take_client_log);
+  } else {
+    handle_ = open_with_tls(servers, options_.tls, &completions::event, timeout, this, ZOO_NO_LOG_CLIENTENV);
+  }
+  if (handle_ == nullptr) {
+    return fmt::format("the C client cannot be started for {}: {}", servers, std::generic_category().message(errno));
+  }
+  zoo_set_servers_resolution_delay(handle_, -1);  // HAZARDS 2
+  return {};
+}
+
+bool zookeeper_handle::send(std::uint64_t id, request what) {
+  std::list<in_flight> made;
+  auto& operation = made.emplace_back(*this, id);
+  operation.self = made.begin();
+  operation.paths = std::move(what.paths);
+  {
+    const std::lock_guard lock{mutex_};
+    in_flight_.splice(in_flight_.end(), made);
+  }
+  const int rc = call(what, operation);
+  // After a success nothing of `operation` may be touched: its completion may have been.
+  if (rc == ZOK) return true;
+  if (rc == ZBADARGUMENTS || rc == ZINVALIDSTATE) {
+    take(operation);  // refused before it was queued
+    return false;
+  }
+  // Out of memory: it may have been queued half, and be completed later.
+  const std::lock_guard lock{mutex_};
+  operation.silent = true;
+  return false;
+}
+
+int zookeeper_handle::call(const request& what, in_flight& operation) {
+  const char* path = what.path.c_str();
+  const watcher_fn watcher = what.watch ? &completions::event : nullptr;
+  switch (what.kind) {
+    case operation::create:
+      return zoo_acreate2(handle_, path, what.data.data(), static_cast<int>(what.data.size()), options_.acl->get(),
+                          to_mode(what.mode), &completions::created, &operation);
+    case operation::remove:
+      return zoo_adelete(handle_, path, -1, &completions::removed, &operation);
+    case operation::children:
+      return zoo_awget_children(handle_, path, watcher, this, &completions::listed, &operation);
+    case operation::get:
+      return zoo_awget(handle_, path, watcher, this, &completions::read, &operation);
+    case operation::sync:
+      return zoo_async(handle_, path, &completions::synced, &operation);
+    case operation::check:
+      return call_check(operation);
+  }
+  return ZBADARGUMENTS;
+}
+
+/// zoo_amulti frees memory that is not its own when it refuses one of several operations (HAZARDS 15): a path that is
+/// not valid, and, with any path, a handle that has expired. An expiry is learnt by reconnecting only, which takes many
+/// times as long as the call: a handle that is connected when the call begins does not expire inside.
+int zookeeper_handle::call_check(in_flight& operation) {
+  const auto& paths = operation.paths;
+  const bool valid = std::all_of(paths.begin(), paths.end(), [](const auto& path) { return path_fault(path).empty(); });
+  if (paths.empty() || !valid) return ZBADARGUMENTS;
+  if (zoo_state(handle_) != ZOO_CONNECTED_STATE) return ZINVALIDSTATE;
+  operation.checks.resize(paths.size());
+  operation.results.resize(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) zoo_check_op_init(&operation.checks[i], paths[i].c_str(), -1);
+  return zoo_amulti(handle_, static_cast<int>(paths.size()), operation.checks.data(), operation.results.data(),
+                    &completions::checked, &operation);
+}
+
+std::list<zookeeper_handle::in_flight> zookeeper_handle::take(in_flight& operation) {
+  std::list<in_flight> taken;
+  const std::lock_guard lock{mutex_};
+  taken.splice(taken.end(), in_flight_, operation.self);
+  if (in_flight_.empty()) drained_.notify_all();
+  return taken;
+}
+
+void zookeeper_handle::answer(in_flight& operation, int rc, reply with) noexcept {
+  const auto taken = take(operation);
+  // zookeeper_close queues the completions of what is in flight one by one, and this thread ends as soon as it finds
+  // the queue empty: what comes later is lost, and leaked by the C client (HAZARDS 1). Let it finish that first.
+  if (rc == ZCLOSING && !std::exchange(closing_, true)) std::this_thread::sleep_for(head_start);
+  if (taken.front().silent) return;
+  with.code = to_reply_code(rc);
+  listener_.on_reply(epoch_, taken.front().id, std::move(with));
+}
+
+void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
+  if (state == ZOO_CONNECTED_STATE) {
+    if (!authenticate(handle)) return;  // the connection is gone again: the next one is the first
+    connected_ = true;
+    const std::chrono::milliseconds timeout{zoo_recv_timeout(handle)};
+    listener_.on_connection(epoch_, connection_state::connected, {zoo_client_id(handle)->client_id, timeout});
+    return;
+  }
+  const bool was_connected = std::exchange(connected_, false);
+  if (state == ZOO_EXPIRED_SESSION_STATE) {
+    listener_.on_connection(epoch_, connection_state::expired, {});
+  } else if (state == ZOO_AUTH_FAILED_STATE) {
+    listener_.on_connection(epoch_, connection_state::auth_failed, {});
+  } else if (was_connected) {
+    listener_.on_connection(epoch_, connection_state::disconnected, {});
+  }
+}
+
+/// Done at the first connection, before anybody hears of it: right after the start zoo_add_auth refuses credentials for
+/// good (ZINVALIDSTATE) when the first attempt to connect has already failed. The C client keeps them for later
+/// connections. No completion: that would run on the IO thread (HAZARDS 17), and a refusal is an event anyway.
+/// @returns whether all credentials have been taken.
+bool zookeeper_handle::authenticate(zhandle_t* handle) noexcept {
+  for (; authenticated_ < options_.authentication.size(); ++authenticated_) {
+    const auto& [scheme, data] = options_.authentication[authenticated_];
+    const int rc = zoo_add_auth(handle, scheme.c_str(), data.data(), static_cast<int>(data.size()), nullptr, nullptr);
+    if (rc == ZINVALIDSTATE) return false;
+    if (rc != ZOK) log(log_level::error, "the C client does not take the credentials");
+  }
+  return true;
+}
+
+void zookeeper_handle::drain() noexcept {
+  if (zoo_state(handle_) != ZOO_CONNECTED_STATE) return;
+  std::unique_lock lock{mutex_};
+  drained_.wait_for(lock, drain_time, [this] { return in_flight_.empty(); });
+}
+
+void zookeeper_handle::close() noexcept {
+  if (handle_ == nullptr) return;
+  drain();
+  zookeeper_close(std::exchange(handle_, nullptr));
+  in_flight_.clear();  // what the C client has lost; its threads have ended
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Who may hold the lock: a pure function of the children of its path.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/node_name.hpp"
+
+namespace latchkey::detail {
+
+/// @returns whether a contender of kind `theirs` that is ahead must leave before one of kind `mine` is let in.
+/// Readers go together; everything else goes alone.
+constexpr bool blocks(contender_kind theirs, contender_kind mine) noexcept {
+  return theirs != contender_kind::read || mine != contender_kind::read;
+}
+
+/// What a list of children means for one of them.
+struct admission {
+  enum class verdict {
+    granted,  ///< nobody is ahead who must leave first
+    wait,     ///< for `blocker` to go
+    gone,     ///< the node itself is not in the list
+  };
+  verdict what{};
+  std::string_view blocker;       ///< the nearest of those ahead who must leave first
+  std::string_view next_blocker;  ///< the nearest but one; may be empty
+  std::uint32_t blockers = 0;     ///< how many of them there are
+};
+
+/// @param children the names under the lock path, in any order; names of others than contenders are ignored
+/// @param me the name of my node in `children`
+/// @note the views point into `children`.
+admission admit(std::span<const std::string> children, std::string_view me);
+
+/// @returns whether a new contender of kind `mine` would have to wait.
+bool is_held(std::span<const std::string> children, contender_kind mine);
+
+}  // namespace latchkey::detail

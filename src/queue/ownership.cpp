@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queue/ownership.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace latchkey::detail {
+
+ownership::ownership(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence)
+    : core_{std::move(core)},
+      beat_{core_->prover().beat()},
+      path_{std::move(path)},
+      node_{std::move(node)},
+      fence_{fence} {}
+
+std::optional<loss_reason> ownership::loss() const noexcept {
+  const ownership_state state = state_;
+  if (state == ownership_state::lost) return why_;
+  // The clock is ahead of the timer that will say so.
+  if (!is_over(state) && !beat_->alive(core_->strand().now())) return loss_reason::deadline_passed;
+  return std::nullopt;
+}
+
+std::stop_token ownership::stop_token() {
+  return core_->strand().run([this] {
+    if (!stop_) {
+      stop_.emplace();
+      // Who wants to be stopped wants it at once: a deletion of the node is watched for.
+      if (!is_over(state_)) core_->prover().watch(node_);
+      if (state_ == ownership_state::lost) stop_->request_stop();
+    }
+    return stop_->get_token();
+  });
+}
+
+bool ownership::wait_for_end(duration timeout) {
+  const auto waiter = std::make_shared<wait_point>();
+  const auto strand = &core_->strand();
+  timer_id timer;
+  const bool over = strand->run([&] {
+    if (is_over(state_)) return true;
+    const auto deadline = deadline_after(strand->now(), timeout);
+    waiters_.push_back(waiter);
+    timer = strand->at(deadline, [strand, waiter] { strand->wake(waiter); });
+    return false;
+  });
+  if (over) return true;
+  waiter->wait();
+  return strand->run([&] {
+    strand->cancel(timer);
+    std::erase(waiters_, waiter);
+    return is_over(state_);
+  });
+}
+
+void ownership::suspect() {
+  if (apply(ownership_event::proof_overdue)) core_->tell({client_event::kind::suspect, path_, {}});
+}
+
+void ownership::lose(loss_reason why) {
+  if (is_over(state_)) return;
+  why_ = why;
+  apply(why == loss_reason::deadline_passed ? ownership_event::deadline_passed : ownership_event::ended);
+  if (stop_) core_->post([stop = *stop_]() mutable { stop.request_stop(); });
+  core_->tell({client_event::kind::lost, path_, why});
+  end();
+}
+
+void ownership::release() {
+  if (is_over(state_)) return;
+  if (!held()) return lose(loss_reason::deadline_passed);
+  apply(ownership_event::unlocked);
+  end();
+}
+
+bool ownership::apply(ownership_event event) noexcept {
+  const auto before = state_.load();
+  state_ = after(before, event);
+  return before != state_;
+}
+
+void ownership::end() {
+  for (auto& waiter : std::exchange(waiters_, {})) core_->strand().wake(std::move(waiter));
+}
+
+}  // namespace latchkey::detail
+
+namespace latchkey {
+
+grant::operator bool() const noexcept { return state_ && state_->held(); }
+
+fencing_token grant::fence() const noexcept { return state_ ? state_->fence() : fencing_token{}; }
+
+boottime_clock::time_point grant::valid_until() const noexcept {
+  return state_ ? state_->valid_until() : boottime_clock::time_point::min();
+}
+
+std::optional<loss_reason> grant::loss() const noexcept { return state_ ? state_->loss() : std::nullopt; }
+
+std::stop_token grant::stop_token() const noexcept { return state_ ? state_->stop_token() : std::stop_token{}; }
+
+bool grant::wait_for_end(std::chrono::nanoseconds timeout) const { return !state_ || state_->wait_for_end(timeout); }
+
+std::string_view to_string(loss_reason reason) noexcept {
+  switch (reason) {
+    case loss_reason::session_expired:
+      return "session expired";
+    case loss_reason::deadline_passed:
+      return "deadline passed";
+    case loss_reason::node_deleted:
+      return "node deleted";
+    case loss_reason::client_closed:
+      return "client closed";
+    case loss_reason::access_revoked:
+      return "access revoked";
+  }
+  return "?";
+}
+
+}  // namespace latchkey

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queue/record.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+
+#include <fmt/chrono.h>
+#include <nlohmann/json.hpp>
+
+namespace latchkey::detail {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return {};
+  return name.data();
+}
+
+}  // namespace
+
+std::string describe_ticket(std::string_view label, contender_kind kind) {
+  using namespace std::chrono;
+  static const std::string host = host_name();
+  const auto now = time_point_cast<milliseconds>(system_clock::now());
+  const nlohmann::json record{
+      {"label", label.empty() ? std::string{program_invocation_short_name} : std::string{label}},
+      {"host", host},
+      {"pid", ::getpid()},
+      {"kind", to_string(kind)},
+      {"since", fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(system_clock::to_time_t(now)),
+                            now.time_since_epoch().count() % 1000)},
+  };
+  // A label may be in any encoding.
+  return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace latchkey::detail

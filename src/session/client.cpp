@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/client.hpp>
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/connect_string.hpp"
+#include "bridge/blocked_signals.hpp"
+#include "bridge/resolver.hpp"
+#include "bridge/zookeeper_connector.hpp"
+#include "session/client_core.hpp"
+
+namespace latchkey {
+namespace {
+
+void validate(const client_options& options) {
+  using namespace std::chrono_literals;
+  const auto refuse = [](const char* what) { throw error{errc::bad_option, what}; };
+  if (options.session_timeout < 1ms) refuse("client_options::session_timeout must be at least a millisecond");
+  if (options.session_timeout > 24h) refuse("client_options::session_timeout must be at most a day");
+  if (options.connect_timeout < 0ms) refuse("client_options::connect_timeout must not be negative");
+  if (options.close_timeout < 0ms) refuse("client_options::close_timeout must not be negative");
+}
+
+/// Asks the name servers on a thread of its own: a fiber that waits for them does not stop its neighbours.
+void require_resolvable(const std::vector<std::string>& hosts) {
+  std::string failure;
+  bool resolved = false;
+  const auto waiter = std::make_shared<detail::wait_point>();
+  std::thread helper;
+  {
+    const detail::blocked_signals none;
+    helper = std::thread{[&, waiter] {
+      resolved = !detail::resolve(hosts, failure).empty();
+      waiter->notify();
+    }};
+  }
+  waiter->wait();
+  helper.join();
+  if (!resolved) throw error{errc::unresolvable_host, failure};
+}
+
+}  // namespace
+
+client::client(std::string connect_string, client_options options) {
+  validate(options);
+  auto [hosts, chroot] = detail::parse_connect_string(connect_string);
+  require_resolvable(hosts);
+  auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
+      std::move(hosts), options.session_timeout, options.authentication, options.acl, options.tls});
+  auto strand = std::make_shared<detail::strand>(&boottime_clock::now);
+  core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), std::move(strand),
+                                                std::move(opener));
+  core_->start_timers();
+  core_->strand().run([this] { core_->open(); });
+}
+
+client::~client() {
+  try {
+    close();
+  } catch (const std::exception&) {
+    // Only a destructor on the event thread gets here, which the contract excludes: the session expires by itself.
+  }
+}
+
+void client::close() {
+  if (core_->events().is_this_thread()) {
+    throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
+                            "a client cannot be closed from one of its own callbacks"};
+  }
+  const auto waiter = std::make_shared<detail::wait_point>();
+  auto& strand = core_->strand();
+  strand.run([&] { core_->close([&strand, waiter] { strand.wake(waiter); }); });
+  waiter->wait();
+  core_->stop_threads();
+}
+
+bool client::wait_until_connected(std::chrono::nanoseconds timeout) {
+  const auto waiter = std::make_shared<detail::wait_point>();
+  auto& strand = core_->strand();
+  detail::timer_id timer;
+  const auto done = [this] { return core_->failed() || core_->session().connected(); };
+  strand.run([&] {
+    const auto wake = [&strand, waiter] { strand.wake(waiter); };
+    if (done()) return wake();
+    core_->when_connected(wake);
+    timer = strand.at(detail::deadline_after(strand.now(), timeout), wake);
+  });
+  waiter->wait();
+  return strand.run([&] {
+    strand.cancel(timer);
+    if (core_->failed()) core_->failed()->raise();
+    return core_->session().connected();
+  });
+}
+
+bool client::connected() const {
+  return core_->strand().run([this] { return core_->session().connected(); });
+}
+
+std::chrono::milliseconds client::session_timeout() const {
+  return core_->strand().run([this] { return core_->session().info().timeout; });
+}
+
+std::int64_t client::session_id() const {
+  return core_->strand().run([this] { return core_->session().info().id; });
+}
+
+std::string_view to_string(client_event::kind kind) noexcept {
+  switch (kind) {
+    case client_event::kind::connected:
+      return "connected";
+    case client_event::kind::disconnected:
+      return "disconnected";
+    case client_event::kind::session_expired:
+      return "session expired";
+    case client_event::kind::suspect:
+      return "suspect";
+    case client_event::kind::lost:
+      return "lost";
+    case client_event::kind::closed:
+      return "closed";
+  }
+  return "?";
+}
+
+}  // namespace latchkey

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/client_core.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace latchkey::detail {
+
+client_core::client_core(client_options options, std::string chroot, std::shared_ptr<detail::strand> own,
+                         std::unique_ptr<connector> opener)
+    : options_{std::move(options)},
+      chroot_{std::move(chroot)},
+      strand_{std::move(own)},
+      connector_{std::move(opener)},
+      session_{*strand_, *connector_, options_.session_timeout, *this},
+      reaper_{session_},
+      prover_{*strand_, session_} {}
+
+client_core::~client_core() {
+  connector_.reset();  // waits for the threads that call us
+  stop_threads();
+}
+
+void client_core::stop_threads() {
+  std::call_once(stopped_, [this] {
+    if (timers_) timers_->stop();
+    events_.stop();
+  });
+}
+
+std::uint64_t client_core::add_observer(session_observer& observer) {
+  observers_.emplace(++last_observer_, &observer);
+  return last_observer_;
+}
+
+/// Observers may come and go meanwhile; those that come are not called.
+template <class Callable>
+void client_core::for_each_observer(Callable what) {
+  const auto last = last_observer_;
+  for (auto at = observers_.begin(); at != observers_.end() && at->first <= last;) {
+    const auto number = at->first;
+    what(*at->second);
+    at = observers_.upper_bound(number);
+  }
+}
+
+void client_core::on_connected(bool new_session) {
+  // The order is the order on the wire: first what is to be deleted, then proofs, then who queues.
+  reaper_.on_connected();
+  prover_.on_connected(new_session);
+  tell({client_event::kind::connected, {}, {}});
+  for_each_observer([](session_observer& observer) { observer.on_connected(); });
+  run_connecting();
+}
+
+void client_core::on_disconnected() {
+  tell({client_event::kind::disconnected, {}, {}});
+  if (options_.when_lost == loss_policy::at_disconnection) prover_.lose_all(loss_reason::deadline_passed);
+}
+
+void client_core::on_session_over(session_end why) {
+  reaper_.on_session_over();
+  prover_.stop();
+  switch (why) {
+    case session_end::closed:
+      return;
+    case session_end::expired:
+      prover_.lose_all(loss_reason::session_expired);
+      tell({client_event::kind::session_expired, {}, {}});
+      for_each_observer([](session_observer& observer) { observer.on_session_over(); });
+      on_idle();
+      return;
+    case session_end::auth_failed:
+      return fail({errc::authentication_failed,
+                   "the ensemble does not accept the credentials: look at client_options::authentication",
+                   {}},
+                  loss_reason::access_revoked);
+    case session_end::timeout_refused:
+      return fail(
+          {errc::session_timeout_refused,
+           fmt::format(
+               "the session timeout of {} ms is below the ensemble's minimum, {} ms: ask for at least that, or lower "
+               "minSessionTimeout of the servers",
+               options_.session_timeout.count(), session_.info().timeout.count()),
+           {}},
+          loss_reason::client_closed);
+  }
+}
+
+void client_core::fail(failure why, loss_reason for_grants) {
+  if (failed_) return;
+  failed_ = std::move(why);
+  prover_.lose_all(for_grants);
+  for_each_observer([this](session_observer& observer) { observer.on_failure(*failed_); });
+  run_connecting();
+}
+
+void client_core::run_connecting() {
+  for (const auto& each : std::exchange(connecting_, {})) each();
+}
+
+void client_core::close(std::function<void()> on_closed) {
+  if (closed_) return on_closed();
+  on_closed_.push_back(std::move(on_closed));
+  if (std::exchange(closing_, true)) return;
+  failed_.reset();  // from now on the reason is this one
+  fail({errc::closed, "the client is closed", {}}, loss_reason::client_closed);
+  close_timer_ = strand_->in(options_.close_timeout, [this] {
+    close_timer_ = {};
+    close_session();
+  });
+  on_idle();
+}
+
+/// The session may be closed once nothing is left to delete, and nothing in flight that could leave a node behind.
+void client_core::on_idle() {
+  if (closing_ && close_timer_ && reaper_.idle() && session_.idle()) close_session();
+}
+
+void client_core::close_session() {
+  strand_->cancel(close_timer_);
+  prover_.stop();
+  session_.close([this] {
+    closed_ = true;
+    tell({client_event::kind::closed, {}, {}});
+    for (const auto& each : std::exchange(on_closed_, {})) each();
+  });
+}
+
+void client_core::tell(client_event event) {
+  if (!options_.observer) return;
+  post([observer = options_.observer, event = std::move(event)] { observer(event); });
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What is behind a `latchkey::client`, put together.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <latchkey/client.hpp>
+
+#include "bridge/strand.hpp"
+#include "bridge/timer_thread.hpp"
+#include "bridge/znodes.hpp"
+#include "session/events.hpp"
+#include "session/prover.hpp"
+#include "session/reaper.hpp"
+#include "session/session.hpp"
+
+namespace latchkey::detail {
+
+/// A failure that waiting cannot mend, before it is thrown.
+struct failure {
+  errc code{};
+  std::string what;
+  std::string path;
+
+  [[noreturn]] void raise() const { throw error{code, what, path}; }
+};
+
+/// A ticket, seen from the session. Called with the strand held; registered for as long as it has something to lose.
+class session_observer {
+ public:
+  virtual void on_connected() = 0;
+  virtual void on_session_over() = 0;
+  virtual void on_failure(const failure& why) = 0;
+
+ protected:
+  ~session_observer() = default;
+};
+
+/// One client: strand, session, prover, reaper, and who wants to hear of them. All members with the strand held, but
+/// for the ones that say otherwise. The locks hold it, so that it outlives its `client`, closed.
+class client_core final : session_listener {
+ public:
+  client_core(client_options options, std::string chroot, std::shared_ptr<strand> own,
+              std::unique_ptr<connector> opener);
+  ~client_core();
+  client_core(const client_core&) = delete;
+  client_core& operator=(const client_core&) = delete;
+
+  detail::strand& strand() noexcept { return *strand_; }
+  detail::session& session() noexcept { return session_; }
+  detail::reaper& reaper() noexcept { return reaper_; }
+  detail::prover& prover() noexcept { return prover_; }
+  const client_options& options() const noexcept { return options_; }
+
+  /// @returns `path` below the chroot. Without the strand.
+  std::string absolute(std::string_view path) const { return chroot_ + std::string{path}; }
+  const std::string& chroot() const noexcept { return chroot_; }
+
+  void open() { session_.open(); }
+
+  /// @returns why nothing works any more: closed, refused by the ensemble; nothing while all is well.
+  const std::optional<failure>& failed() const noexcept { return failed_; }
+
+  /// Ends every wait and grant, deletes, and closes. `on_closed` runs, with the strand held, when that is done, or
+  /// after `close_timeout`. Once it is closed: at once.
+  void close(std::function<void()> on_closed);
+
+  /// @returns a number for `remove_observer`.
+  std::uint64_t add_observer(session_observer& observer);
+  void remove_observer(std::uint64_t number) { observers_.erase(number); }
+
+  /// `what` runs once: at the next connection, or when there can be none any more.
+  void when_connected(std::function<void()> what) { connecting_.push_back(std::move(what)); }
+
+  /// Tells the observer of the user.
+  void tell(client_event event);
+
+  /// Starts the thread that runs the timers. Without the strand. (A simulation runs them itself.)
+  void start_timers() { timers_ = std::make_unique<timer_thread>(strand_); }
+  /// Ends both threads. Without the strand, after `close`.
+  void stop_threads();
+
+  /// Runs a callback of a user on the event thread. From anywhere.
+  void post(std::function<void()> callback) { events_.post(std::move(callback)); }
+  event_thread& events() noexcept { return events_; }
+
+ private:
+  void on_connected(bool new_session) override;
+  void on_disconnected() override;
+  void on_session_over(session_end why) override;
+  void on_proof(time_point sent) override { prover_.on_proof(sent); }
+  void on_idle() override;
+
+  void fail(failure why, loss_reason for_grants);
+  void close_session();
+  void run_connecting();
+  template <class Callable>
+  void for_each_observer(Callable what);
+
+  const client_options options_;
+  const std::string chroot_;
+  std::shared_ptr<detail::strand> strand_;
+  event_thread events_;
+  std::unique_ptr<timer_thread> timers_;
+  std::unique_ptr<connector> connector_;
+  detail::session session_;
+  detail::reaper reaper_;
+  detail::prover prover_;
+  std::optional<failure> failed_;
+  std::map<std::uint64_t, session_observer*> observers_;
+  std::uint64_t last_observer_ = 0;
+  std::vector<std::function<void()>> connecting_;
+
+  bool closing_ = false;
+  bool closed_ = false;
+  std::vector<std::function<void()>> on_closed_;
+  timer_id close_timer_;
+  std::once_flag stopped_;
+};
+
+}  // namespace latchkey::detail

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/prover.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace latchkey::detail {
+namespace {
+
+/// Keeps a multi far below the largest packet of the ensemble (1 MiB).
+constexpr std::size_t checks_per_multi = 1000;
+
+}  // namespace
+
+void prover::add(holder& who) {
+  holders_[who.node()].who = &who;
+  if (!proof_timer_) prove_later();
+  if (!deadline_timer_) await_deadline();
+}
+
+void prover::remove(holder& who) {
+  const auto at = holders_.find(who.node());
+  if (at == holders_.end()) return;
+  session_.forget(at->second.watch);
+  holders_.erase(at);
+  // The timers are left to run: they find nobody, and are not set again.
+}
+
+void prover::on_connected(bool new_session) {
+  if (new_session) {
+    clock_.begin(session_.info().timeout, strand_.now());
+    pulse_ = std::make_shared<pulse>();
+    keep_time();
+  }
+  if (!holders_.empty()) prove();
+}
+
+/// Goes on as long as there is a session, without a request: see `liveness_clock::beat`.
+void prover::keep_time() {
+  strand_.cancel(beat_timer_);
+  beat_timer_ = strand_.in(clock_.beat_interval(), [this] {
+    beat_timer_ = {};
+    clock_.beat(strand_.now());
+    keep_time();
+  });
+}
+
+void prover::on_proof(time_point sent) {
+  const auto now = strand_.now();
+  if (!pulse_->alive(now)) {
+    // A proof that comes too late revives nobody; those who are granted from here on live by a pulse of their own.
+    lose_all(loss_reason::deadline_passed);
+    pulse_ = std::make_shared<pulse>();
+  }
+  clock_.proved(sent, now);
+  if (clock_.valid_until() > now) pulse_->extend(clock_.valid_until());
+  suspect_ = false;
+}
+
+void prover::stop() {
+  strand_.cancel(beat_timer_);
+  strand_.cancel(proof_timer_);
+  strand_.cancel(deadline_timer_);
+}
+
+void prover::prove_later() {
+  strand_.cancel(proof_timer_);
+  proof_timer_ = strand_.in(clock_.proof_interval(), [this] {
+    proof_timer_ = {};
+    prove();
+  });
+}
+
+void prover::prove() {
+  if (holders_.empty()) return;
+  if (!pulse_->alive(strand_.now())) return on_deadline();
+  prove_later();
+  if (!session_.connected()) return;
+  std::vector<std::string> nodes;
+  std::vector<std::string> to_watch;
+  for (auto& [node, state] : holders_) {
+    nodes.push_back(node);
+    if (std::exchange(state.in_last_round, true)) to_watch.push_back(node);
+    if (nodes.size() == checks_per_multi) check(std::exchange(nodes, {}));
+  }
+  if (!nodes.empty()) check(std::move(nodes));
+  for (const auto& node : to_watch) watch(node);
+}
+
+void prover::check(std::vector<std::string> nodes) {
+  request multi{.kind = operation::check, .paths = nodes};
+  session_.submit(std::move(multi),
+                  [this, nodes = std::move(nodes)](const reply& checked) { on_checked(nodes, checked); });
+}
+
+void prover::on_checked(const std::vector<std::string>& nodes, const reply& checked) {
+  // The next proof makes this one known to the leader: it is to be sent so long after this answer.
+  if (checked.code == reply_code::ok && !holders_.empty()) return prove_later();
+  if (checked.code != reply_code::no_node) return;
+  const auto failed = std::find(checked.results.begin(), checked.results.end(), reply_code::no_node);
+  const auto index = static_cast<std::size_t>(failed - checked.results.begin());
+  if (index >= nodes.size()) return;
+  lose_node(nodes[index]);
+  if (session_.connected()) prove();  // the ones behind it were not looked at
+}
+
+void prover::lose_node(const std::string& node) {
+  const auto at = holders_.find(node);
+  if (at == holders_.end()) return;
+  auto* const who = at->second.who;
+  remove(*who);
+  who->on_lost(loss_reason::node_deleted);
+}
+
+void prover::watch(const std::string& node) {
+  const auto at = holders_.find(node);
+  if (at == holders_.end() || at->second.watch.number != 0 || !session_.connected()) return;
+  const auto forget = [this, node] {
+    const auto mine = holders_.find(node);
+    if (mine != holders_.end()) mine->second.watch = {};
+  };
+  at->second.watch = session_.submit(
+      {.kind = operation::get, .path = node},
+      [this, node, forget](const reply& read) {
+        if (read.code == reply_code::no_node) return lose_node(node);
+        if (read.code != reply_code::ok) forget();
+      },
+      [this, node, forget](watch_event event) {
+        if (event == watch_event::deleted) return lose_node(node);
+        forget();
+        watch(node);
+      });
+}
+
+void prover::await_deadline() {
+  strand_.cancel(deadline_timer_);
+  const auto now = strand_.now();
+  const auto suspect_at = clock_.suspect_at();
+  deadline_timer_ = strand_.at(suspect_at > now ? suspect_at : clock_.valid_until(), [this] {
+    deadline_timer_ = {};
+    on_deadline();
+  });
+}
+
+void prover::on_deadline() {
+  if (holders_.empty()) return;
+  const auto now = strand_.now();
+  if (!pulse_->alive(now)) {
+    lose_all(loss_reason::deadline_passed);
+    pulse_ = std::make_shared<pulse>();
+    return;
+  }
+  if (now >= clock_.suspect_at() && !std::exchange(suspect_, true)) {
+    for (const auto& [node, state] : holders_) state.who->on_suspect();
+  }
+  await_deadline();
+}
+
+void prover::lose_all(loss_reason why) {
+  pulse_->stop();
+  while (!holders_.empty()) {
+    auto* const who = holders_.begin()->second.who;
+    remove(*who);
+    who->on_lost(why);
+  }
+}
+
+}  // namespace latchkey::detail

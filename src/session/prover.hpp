@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Proves to the holders of grants that the session lives, and tells them when that cannot be proved any more.
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <latchkey/grant.hpp>
+
+#include "session/liveness.hpp"
+#include "session/session.hpp"
+
+namespace latchkey::detail {
+
+/// Somebody with a node on which a grant rests. Called with the strand held.
+class holder {
+ public:
+  /// @returns the path of the node.
+  virtual const std::string& node() const noexcept = 0;
+  virtual void on_suspect() = 0;
+  /// The prover has forgotten this holder already.
+  virtual void on_lost(loss_reason reason) = 0;
+
+ protected:
+  ~holder() = default;
+};
+
+/// While there are holders, one `multi[check...]` every quarter of the session timeout, over all their nodes; for a
+/// holder that stays for longer than that, also a watch on its node, so that a deletion is noticed at once. Without
+/// holders no traffic, however many wait. With the strand held.
+class prover {
+ public:
+  prover(strand& own, session& through) : strand_{own}, session_{through} {}
+
+  /// @pre `fresh()`
+  void add(holder& who);
+  void remove(holder& who);
+
+  /// @returns whether a grant that arrives now needs no proof of its own.
+  bool fresh() const { return clock_.fresh(strand_.now()) && pulse_->valid_until() > strand_.now(); }
+
+  /// @returns what the grants of now live by.
+  const std::shared_ptr<pulse>& beat() const noexcept { return pulse_; }
+
+  /// @returns how long to wait before a proof makes sense; mostly zero.
+  duration wait_before_proof() const { return clock_.wait_before_proof(strand_.now()); }
+
+  /// Watches the node of a holder from now on, if that has not begun.
+  void watch(const std::string& node);
+
+  void on_connected(bool new_session);
+  void on_proof(time_point sent);
+  /// The session is over: no timer runs any more.
+  void stop();
+  /// Every holder has lost.
+  void lose_all(loss_reason why);
+
+  std::size_t holders() const noexcept { return holders_.size(); }
+
+ private:
+  struct held {
+    holder* who = nullptr;
+    bool in_last_round = false;
+    watch_id watch;
+  };
+
+  void keep_time();
+  void prove();
+  void prove_later();
+  void check(std::vector<std::string> nodes);
+  void on_checked(const std::vector<std::string>& nodes, const reply& checked);
+  void lose_node(const std::string& node);
+  void await_deadline();
+  void on_deadline();
+
+  strand& strand_;
+  session& session_;
+  liveness_clock clock_;
+  std::shared_ptr<pulse> pulse_ = std::make_shared<pulse>();
+  std::unordered_map<std::string, held> holders_;  // by their nodes
+  bool suspect_ = false;
+  timer_id beat_timer_;
+  timer_id proof_timer_;
+  timer_id deadline_timer_;
+};
+
+}  // namespace latchkey::detail

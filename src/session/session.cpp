@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/session.hpp"
+
+#include <algorithm>
+
+namespace latchkey::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A burst beyond what the C client's wake-up pipe holds makes it close its own socket (64 Ki); this is far below.
+constexpr std::size_t max_in_flight = 1024;
+constexpr duration first_retry = 100ms;
+constexpr duration slowest_retry = 5s;
+
+bool is_quorum_operation(operation kind) {
+  return kind == operation::create || kind == operation::remove || kind == operation::check;
+}
+
+/// A multi that fails is committed, too, as an error.
+bool is_committed(operation kind, const reply& answer) {
+  return answer.code == reply_code::ok || (kind == operation::check && answer.code == reply_code::no_node);
+}
+
+}  // namespace
+
+session::session(strand& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener)
+    : strand_{own},
+      connector_{opener},
+      listener_{listener},
+      wanted_timeout_{timeout},
+      jitter_{static_cast<std::minstd_rand::result_type>(own.now().time_since_epoch().count())} {}
+
+void session::open() {
+  ++epoch_;
+  info_ = {};
+  opening_ = true;
+  connector_.open(epoch_, *this);
+}
+
+void session::open_later() {
+  const auto wait = std::min(slowest_retry, first_retry * (1 << std::min(failures_, 10u)));
+  ++failures_;
+  const auto jitter = std::uniform_int_distribution<duration::rep>{0, wait.count() / 2}(jitter_);
+  open_timer_ = strand_.in(wait - duration{jitter}, [this] {
+    open_timer_ = {};
+    open();
+  });
+}
+
+void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) {
+  strand_.run([&] {
+    if (epoch != epoch_ || closing_) {
+      auto closed = std::exchange(on_closed_, {});
+      const auto done = [this, closed = std::move(closed)] {
+        if (closed) strand_.run(closed);
+      };
+      if (opened) {
+        connector_.retire(std::move(opened), done);
+      } else if (closed) {
+        strand_.in(0ns, closed);
+      }
+      return;
+    }
+    opening_ = false;
+    failure_ = std::move(failure);
+    if (!opened) return open_later();
+    handle_ = std::move(opened);
+    failures_ = 0;
+    if (std::exchange(connected_before_opened_, false)) become_connected(info_);
+  });
+}
+
+void session::close(std::function<void()> on_closed) {
+  closing_ = true;
+  strand_.cancel(open_timer_);
+  strand_.cancel(overseer_);
+  if (opening_) {
+    on_closed_ = std::move(on_closed);
+    return;
+  }
+  connected_ = false;
+  answer_everything(reply_code::session_over);
+  watches_.clear();
+  if (handle_) {
+    connector_.retire(std::move(handle_), [this, on_closed = std::move(on_closed)] { strand_.run(on_closed); });
+  } else {
+    strand_.in(0ns, std::move(on_closed));
+  }
+}
+
+void session::on_connection(std::uint64_t epoch, connection_state state, session_info info) {
+  strand_.run([&] {
+    if (epoch != epoch_ || closing_) return;
+    switch (state) {
+      case connection_state::connected:
+        if (handle_) return become_connected(info);
+        info_ = info;
+        connected_before_opened_ = true;
+        return;
+      case connection_state::disconnected:
+        connected_before_opened_ = false;
+        return become_disconnected();
+      case connection_state::expired:
+        return end(session_end::expired);
+      case connection_state::auth_failed:
+        return end(session_end::auth_failed);
+    }
+  });
+}
+
+void session::become_connected(session_info info) {
+  become_disconnected();  // the C client may leave that event out
+  const bool is_new = info_.id != info.id || !ever_connected_ || info_.timeout == 0ms;
+  info_ = info;
+  // A longer timeout than asked for would keep the locks of a crashed holder longer than its owner has reckoned with.
+  if (info.timeout > wanted_timeout_) return end(session_end::timeout_refused);
+  connected_ = true;
+  ever_connected_ = true;
+  listener_.on_connected(is_new);
+}
+
+void session::become_disconnected() {
+  if (!connected_) return;
+  connected_ = false;
+  // What was answered has been delivered before this event; the rest has no answer any more.
+  answer_everything(reply_code::unknown_outcome);
+  listener_.on_disconnected();
+}
+
+void session::end(session_end why) {
+  connected_ = false;
+  if (handle_) connector_.retire(std::move(handle_), [] {});
+  answer_everything(reply_code::session_over);
+  watches_.clear();
+  listener_.on_session_over(why);
+  if (why == session_end::expired && !closing_) open();
+}
+
+void session::submit(request what, reply_callback on_reply) {
+  send_backlog();
+  waiting next{std::move(what), std::move(on_reply), {}};
+  if (unanswered_ >= max_in_flight || !backlog_.empty()) {
+    backlog_.push_back(std::move(next));
+  } else {
+    send(std::move(next));
+  }
+}
+
+watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch) {
+  watch_id watch{what.path, ++last_watch_};
+  watches_[what.path].push_back({watch.number, std::move(on_watch), false});
+  send_backlog();
+  waiting next{std::move(what), std::move(on_reply), watch};
+  next.what.watch = true;
+  if (unanswered_ >= max_in_flight || !backlog_.empty()) {
+    backlog_.push_back(std::move(next));
+  } else {
+    send(std::move(next));
+  }
+  return watch;
+}
+
+void session::forget(watch_id& watch) {
+  const auto number = std::exchange(watch.number, 0);
+  if (number == 0) return;
+  const auto at = watches_.find(watch.path);
+  if (at == watches_.end()) return;
+  std::erase_if(at->second, [&](const watcher& each) { return each.number == number; });
+  if (at->second.empty()) watches_.erase(at);
+}
+
+void session::send(waiting next) {
+  const auto kind = next.what.kind;
+  const auto sent = strand_.now();  // before it is sent: a proof must not look younger than it is
+  const auto id = first_id_ + pending_.size();
+  const bool is_sent = handle_ && handle_->send(id, std::move(next.what));
+  if (!is_sent) {
+    strand_.in(0ns, [this, reply_to = std::move(next.on_reply), watch = std::move(next.watch)]() mutable {
+      forget(watch);
+      reply nothing;
+      nothing.code = reply_code::not_sent;
+      reply_to(nothing);
+    });
+    return;
+  }
+  pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch)});
+  ++unanswered_;
+  watch_over_requests();
+}
+
+void session::send_backlog() {
+  while (!backlog_.empty() && unanswered_ < max_in_flight) {
+    auto next = std::move(backlog_.front());
+    backlog_.pop_front();
+    send(std::move(next));
+  }
+}
+
+void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
+  strand_.run([&] {
+    if (epoch != epoch_) return;
+    auto request = take(id);
+    if (!request.on_reply) return;
+    if (is_quorum_operation(request.kind) && is_committed(request.kind, with)) listener_.on_proof(request.sent);
+    answer(request, with);
+    send_backlog();
+    if (idle()) listener_.on_idle();
+  });
+}
+
+/// @returns the request with this id, which is then in flight no more; an empty one when it has been answered already.
+session::pending session::take(std::uint64_t id) {
+  if (id < first_id_ || id - first_id_ >= pending_.size()) return {};
+  auto taken = std::exchange(pending_[id - first_id_], pending{});
+  if (taken.on_reply) --unanswered_;
+  while (!pending_.empty() && !pending_.front().on_reply) {
+    pending_.pop_front();
+    ++first_id_;
+  }
+  return taken;
+}
+
+void session::answer(pending& request, reply& with) {
+  if (with.code == reply_code::ok) {
+    arm(request.watch);
+  } else {
+    forget(request.watch);
+  }
+  request.on_reply(with);
+}
+
+void session::arm(const watch_id& watch) {
+  if (watch.number == 0) return;
+  const auto at = watches_.find(watch.path);
+  if (at == watches_.end()) return;  // forgotten meanwhile
+  for (auto& each : at->second) {
+    if (each.number == watch.number) each.armed = true;
+  }
+}
+
+void session::answer_everything(reply_code code) {
+  const auto requests = std::exchange(pending_, {});
+  const auto unsent = std::exchange(backlog_, {});
+  first_id_ += requests.size();
+  unanswered_ = 0;
+  for (auto request : requests) {
+    if (!request.on_reply) continue;
+    reply with;
+    with.code = code;
+    answer(request, with);
+  }
+  for (auto each : unsent) {
+    reply with;
+    with.code = code == reply_code::session_over ? code : reply_code::not_sent;
+    forget(each.watch);
+    each.on_reply(with);
+  }
+  if (!requests.empty() && idle()) listener_.on_idle();
+}
+
+void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view path) {
+  strand_.run([&] {
+    if (epoch != epoch_) return;
+    const std::string key{path};
+    // One by one: a callback may forget the watch of another.
+    for (const auto last = last_watch_;;) {
+      const auto at = watches_.find(key);
+      if (at == watches_.end()) return;
+      auto& watchers = at->second;
+      const auto next = std::find_if(watchers.begin(), watchers.end(),
+                                     [&](const watcher& each) { return each.armed && each.number <= last; });
+      if (next == watchers.end()) return;
+      const auto on_watch = std::move(next->on_watch);
+      watchers.erase(next);
+      if (watchers.empty()) watches_.erase(at);
+      on_watch(event);
+    }
+  });
+}
+
+/// Frees requests that are stuck (ZOOKEEPER-4537) and gives up those that have no answer within the session timeout.
+/// The timer is left to run when nothing is in flight: it is set once in a while, not once a request.
+void session::watch_over_requests() {
+  if (overseer_ || pending_.empty()) return;
+  const auto patience = duration{info_.timeout} / 8;
+  overseer_ = strand_.in(patience, [this, patience] {
+    overseer_ = {};
+    if (!connected_ || pending_.empty()) return;
+    const auto now = strand_.now();
+    if (now - pending_.front().sent >= info_.timeout) {
+      auto oldest = take(first_id_);
+      reply nothing;
+      nothing.code = reply_code::unknown_outcome;
+      answer(oldest, nothing);
+    } else if (now - pending_.front().sent >= patience && now - last_nudge_ >= patience) {
+      last_nudge_ = now;
+      send({request{.kind = operation::sync, .path = "/"}, [](reply&) {}, {}});
+    }
+    watch_over_requests();
+  });
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Session supervision: always a session, or on the way to one; and what is under way in it.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bridge/strand.hpp"
+#include "bridge/znodes.hpp"
+
+namespace latchkey::detail {
+
+/// Why a session is no more.
+enum class session_end { expired, auth_failed, timeout_refused, closed };
+
+/// Hears of the session, with the strand held.
+class session_listener {
+ public:
+  virtual void on_connected(bool new_session) = 0;
+  virtual void on_disconnected() = 0;
+  /// Requests in flight have been answered with `session_over`, watches are forgotten.
+  virtual void on_session_over(session_end why) = 0;
+  /// A quorum operation that was sent at `sent` has been acknowledged.
+  virtual void on_proof(time_point sent) = 0;
+  /// Nothing is in flight any more.
+  virtual void on_idle() = 0;
+
+ protected:
+  ~session_listener() = default;
+};
+
+/// Names a watch for `session::forget`. A default-constructed one names none.
+struct watch_id {
+  std::string path;
+  std::uint64_t number = 0;
+};
+
+/// Holds the current session: opens one, keeps requests in flight, ends what the connection's loss has left open,
+/// routes watches, frees stuck requests, and after an expiry begins again. All of it with the strand held, but for the
+/// listeners' entry points, which take it.
+class session final : connector_listener {
+ public:
+  using reply_callback = std::function<void(reply&)>;
+  using watch_callback = std::function<void(watch_event)>;
+
+  session(strand& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener);
+
+  void open();
+  /// Closes the session; `on_closed` runs, with the strand held, when nothing of it is left.
+  void close(std::function<void()> on_closed);
+
+  bool connected() const noexcept { return connected_; }
+  bool ever_connected() const noexcept { return ever_connected_; }
+  /// Counts the sessions of this client.
+  std::uint64_t epoch() const noexcept { return epoch_; }
+  /// Of the current session; all zero when there is none.
+  const session_info& info() const noexcept { return info_; }
+  bool idle() const noexcept { return unanswered_ == 0 && backlog_.empty(); }
+  std::size_t watches() const noexcept { return watches_.size(); }
+  /// Why the last attempt to open a session failed; empty when it did not.
+  const std::string& failure() const noexcept { return failure_; }
+
+  /// Sends a request, or puts it behind the ones that wait for the limit of requests in flight. Never calls back
+  /// inside.
+  /// @pre connected()
+  void submit(request what, reply_callback on_reply);
+
+  /// As `submit`, for a request with `watch`. `on_watch` runs at most once: when the path changes. It is forgotten with
+  /// the session, and when the answer is not ok.
+  watch_id submit(request what, reply_callback on_reply, watch_callback on_watch);
+
+  /// The callback will not run any more. The watch itself stays with the C client until its node goes: removing one is
+  /// broken there.
+  void forget(watch_id& watch);
+
+ private:
+  struct pending {
+    reply_callback on_reply;  // empty: answered
+    operation kind{};
+    time_point sent;
+    watch_id watch;
+  };
+  struct waiting {
+    request what;
+    reply_callback on_reply;
+    watch_id watch;
+  };
+  struct watcher {
+    std::uint64_t number;
+    watch_callback on_watch;
+    bool armed = false;  // an event that comes before the answer to our own request speaks of a time before it
+  };
+
+  void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) override;
+  void on_connection(std::uint64_t epoch, connection_state state, session_info info) override;
+  void on_reply(std::uint64_t epoch, std::uint64_t id, reply answer) override;
+  void on_watch(std::uint64_t epoch, watch_event event, std::string_view path) override;
+
+  void become_connected(session_info info);
+  void become_disconnected();
+  void end(session_end why);
+  void open_later();
+  void send(waiting next);
+  void send_backlog();
+  void answer(pending& request, reply& with);
+  void arm(const watch_id& watch);
+  pending take(std::uint64_t id);
+  void answer_everything(reply_code code);
+  void watch_over_requests();
+
+  strand& strand_;
+  connector& connector_;
+  session_listener& listener_;
+  duration wanted_timeout_;
+
+  std::uint64_t epoch_ = 0;
+  std::unique_ptr<znodes> handle_;
+  session_info info_;
+  bool connected_ = false;
+  bool ever_connected_ = false;
+  bool opening_ = false;
+  bool connected_before_opened_ = false;
+  bool closing_ = false;
+  std::function<void()> on_closed_;
+  std::string failure_;
+  unsigned failures_ = 0;
+  std::minstd_rand jitter_;
+  timer_id open_timer_;
+
+  std::deque<pending> pending_;  // the id of the first is first_id_; answers come in order
+  std::uint64_t first_id_ = 1;
+  std::size_t unanswered_ = 0;
+  std::deque<waiting> backlog_;
+  timer_id overseer_;
+  time_point last_nudge_{};
+
+  std::unordered_map<std::string, std::vector<watcher>> watches_;
+  std::uint64_t last_watch_ = 0;
+};
+
+}  // namespace latchkey::detail

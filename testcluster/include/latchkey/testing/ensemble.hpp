@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A real ZooKeeper ensemble on this machine that tests can hurt.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "latchkey/testing/error.hpp"
+#include "latchkey/testing/four_letter.hpp"
+#include "latchkey/testing/raw_client.hpp"
+#include "latchkey/testing/wire.hpp"
+
+namespace latchkey::testing {
+
+struct ensemble_options {
+  std::size_t servers = 3;                                         ///< 1 (standalone) or more
+  std::chrono::milliseconds tick{500};                             ///< ZooKeeper's tickTime
+  int init_limit = 10;                                             ///< in ticks
+  int sync_limit = 6;                                              ///< in ticks
+  std::optional<std::chrono::milliseconds> min_session_timeout{};  ///< default: two ticks
+  std::chrono::milliseconds max_session_timeout{60'000};
+  std::chrono::milliseconds container_check_interval{60'000};
+  std::vector<std::string> config_lines{};                            ///< appended to every zoo.cfg
+  std::vector<std::string> jvm_args{};                                ///< for every server
+  std::map<std::size_t, std::vector<std::string>> server_jvm_args{};  ///< for one server, after jvm_args
+  bool quorum_proxies = false;  ///< route the links between servers through proxies: isolate() needs it
+  std::chrono::milliseconds start_timeout{30'000};
+  std::filesystem::path
+      data_dir{};  ///< empty: a temporary folder, removed at the end (unless LATCHKEY_KEEP_DATA is set)
+};
+
+/// How a broken link behaves.
+enum class link_fault {
+  cut,         ///< connections are closed and refused: noticed at once
+  black_hole,  ///< connections stay open, nothing passes: noticed after sync_limit ticks
+};
+
+/// Servers 0 to n-1, on loopback ports that stay the same for the life of the object.
+///
+/// Construction blocks until every server serves and a write has succeeded. The servers die with this process, however
+/// it ends. Not movable. Calls that change a server must not run concurrently for the same server; else thread-safe.
+/// In a forked child the object is inert: destroying it there touches nothing.
+/// @throws missing_package  java or ZooKeeper is not installed
+/// @throws cluster_error    a server does not start (the message quotes its log), or not in time
+class ensemble {
+ public:
+  explicit ensemble(ensemble_options how = {});
+  ensemble(const ensemble&) = delete;
+  ensemble& operator=(const ensemble&) = delete;
+  ~ensemble();  ///< kills the servers and removes the data
+
+  [[nodiscard]] std::size_t size() const noexcept;
+  [[nodiscard]] const ensemble_options& options() const noexcept;
+  [[nodiscard]] std::string connect_string() const;                    ///< all servers
+  [[nodiscard]] std::string connect_string(std::size_t server) const;  ///< one
+  [[nodiscard]] endpoint address(std::size_t server) const;            ///< where it serves clients
+  [[nodiscard]] std::vector<endpoint> addresses() const;
+  [[nodiscard]] std::filesystem::path data_dir() const;
+  [[nodiscard]] std::filesystem::path log(std::size_t server) const;  ///< its output and ZooKeeper's log
+  [[nodiscard]] int pid(std::size_t server) const;                    ///< 0: not running
+
+  void stop(std::size_t server);     ///< SIGTERM (SIGKILL after 5 s); blocks until it is gone
+  void kill(std::size_t server);     ///< SIGKILL; blocks until it is gone
+  void start(std::size_t server);    ///< blocks until it serves, if a majority runs; else returns at once
+  void restart(std::size_t server);  ///< kill (if it runs) and start
+  void pause(std::size_t server);    ///< SIGSTOP; returns when it has stopped
+  void resume(std::size_t server);   ///< SIGCONT
+  [[nodiscard]] bool running(std::size_t server) const;  ///< started, not paused, not dead
+
+  /// The server that says it leads (of several, the one of the newest epoch); a lone server leads itself.
+  [[nodiscard]] std::optional<std::size_t> leader() const;
+  [[nodiscard]] std::vector<std::size_t> followers() const;
+  std::size_t wait_for_leader(std::chrono::milliseconds timeout);  ///< @throws cluster_error when there is none in time
+  void wait_for_quorum(std::chrono::milliseconds timeout);         ///< until a write succeeds; or cluster_error
+  void wait_until_serving(std::size_t server, std::chrono::milliseconds timeout);  ///< until one does through it
+
+  /// Breaks every link between this server and the others, both ways; its clients are still served.
+  /// @pre options().quorum_proxies
+  void isolate(std::size_t server, link_fault how = link_fault::black_hole);
+  void heal(std::size_t server);  ///< mends the links of one server
+  void heal();                    ///< mends all links
+
+  /// Ends a session from outside, as if it had expired; blocks until that is committed.
+  /// @returns false if the session was not there any more
+  bool expire(const session_credentials& session);
+  bool expire(std::int64_t session_id);  ///< the password follows from the id: credentials_of
+
+  [[nodiscard]] four_letter_words admin(std::size_t server) const;
+
+  /// Shorthands of raw_client, each through a short session of its own on the leader.
+  std::string create(std::string_view path, std::string_view data = {}, create_mode mode = create_mode::persistent);
+  void create_all(std::string_view path);
+  bool remove(std::string_view path);
+  bool remove_all(std::string_view path);
+  void set(std::string_view path, std::string_view data);
+  [[nodiscard]] std::optional<std::string> get(std::string_view path);
+  [[nodiscard]] std::optional<node_stat> exists(std::string_view path);
+  [[nodiscard]] std::vector<std::string> children(std::string_view path);
+
+ private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace latchkey::testing

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One ZooKeeper server: its ports, its configuration, its process.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "child_process.hpp"
+#include "latchkey/testing/ensemble.hpp"
+#include "reserved_port.hpp"
+
+namespace latchkey::testing::detail {
+
+/// Where one server believes another to be.
+struct peer_address {
+  std::uint16_t quorum = 0;
+  std::uint16_t election = 0;
+};
+
+class server_process {
+ public:
+  server_process(std::size_t index, std::filesystem::path folder);
+
+  /// Writes zoo.cfg and myid. @param peers  the view that this server has of all, itself included
+  void configure(const ensemble_options& how, const std::vector<peer_address>& peers) const;
+  /// @pre configured; not alive. @throws missing_package, cluster_error
+  void launch(spawner& with, const ensemble_options& how);
+
+  [[nodiscard]] endpoint address() const { return {"127.0.0.1", client_.number()}; }
+  [[nodiscard]] peer_address ports() const { return {quorum_.number(), election_.number()}; }
+  [[nodiscard]] std::filesystem::path log() const { return folder_ / "log"; }
+  /// The last lines of the log, for messages.
+  [[nodiscard]] std::string log_tail() const;
+  [[nodiscard]] bool lost_its_port() const;
+
+  child_process process;
+
+ private:
+  std::size_t index_;
+  std::filesystem::path folder_;
+  reserved_port client_;
+  reserved_port quorum_;
+  reserved_port election_;
+};
+
+}  // namespace latchkey::testing::detail

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/mutex.hpp>
+
+#include <atomic>
+#include <map>
+
+#include <doctest/doctest.h>
+
+#include "support/support.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using counts = std::map<std::string, std::uint64_t>;
+
+/// A client whose requests are counted on the wire. A session so long that no proof gets between them.
+struct counted {
+  proxy net{servers().addresses()};
+  client owner{net.connect_string(), quick(60s)};
+
+  counted() {
+    REQUIRE(owner.wait_until_connected(patience()));
+    net.reset_requests();
+  }
+  counts since() {
+    auto result = net.requests();
+    std::erase_if(result, [](const auto& each) { return each.second == 0; });
+    net.reset_requests();
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("budget") {
+  TEST_CASE("an uncontended lock is one create and one list, its unlock one delete") {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    counted here;
+    mutex lock{here.owner, path};
+    lock.lock();
+    CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}});
+    lock.unlock();
+    CHECK(queued(path, 0));
+    CHECK(here.since() == counts{{"delete", 1}});
+  }
+
+  TEST_CASE("an uncontended lock takes one round trip, the first of all with three parents two") {
+    const auto path = fresh_path();
+    counted here;
+    mutex lock{here.owner, path};
+    constexpr auto one_way = 150ms;
+    here.net.delay(one_way);
+    const auto round_trips = [&] {
+      const auto start = std::chrono::steady_clock::now();
+      lock.lock();
+      const auto took = std::chrono::steady_clock::now() - start;
+      lock.unlock();
+      return static_cast<double>(took.count()) / std::chrono::nanoseconds{2 * one_way}.count();
+    };
+    const auto first = round_trips();
+    CHECK(first >= 2);
+    CHECK(first < 3);
+    here.net.delay(0ms);
+    CHECK(queued(path, 0));
+    CHECK(here.since() == counts{{"create2", 2}, {"getChildren", 2}, {"createContainer", 3}, {"delete", 1}});
+    here.net.delay(one_way);
+    const auto second = round_trips();
+    CHECK(second >= 1);
+    CHECK(second < 2);
+  }
+
+  TEST_CASE("a try on a held lock is one read") {
+    const auto path = fresh_path();
+    client other{servers().connect_string(), quick()};
+    mutex holder{other, path};
+    holder.lock();
+    counted here;
+    mutex lock{here.owner, path};
+    CHECK_FALSE(lock.try_lock());
+    CHECK(here.since() == counts{{"getChildren", 1}});
+    holder.unlock();
+  }
+
+  TEST_CASE(
+      "a contended lock is one write and two reads, and its hand-off nothing but a proof of a waiter that has waited "
+      "long") {
+    const auto path = fresh_path();
+    client other{servers().connect_string(), quick()};
+    mutex holder{other, path};
+    holder.lock();
+    counted here;
+    mutex lock{here.owner, path};
+    on_threads all;
+    signal granted;
+    all.start([&] {
+      lock.lock();
+      granted.set();
+    });
+    REQUIRE(queued(path, 2));
+    REQUIRE(here.net.wait_for_request(opcode::get_data, 1, patience()));
+    CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}, {"getData", 1}});
+    holder.unlock();
+    granted.wait();
+    CHECK(here.since().empty());
+    all.join();
+    lock.unlock();
+  }
+
+  TEST_CASE("a wait that times out is two writes and two reads") {
+    const auto path = fresh_path();
+    client other{servers().connect_string(), quick()};
+    mutex holder{other, path};
+    holder.lock();
+    counted here;
+    mutex lock{here.owner, path};
+    CHECK_FALSE(lock.try_lock_for(100ms));
+    CHECK(queued(path, 1));
+    CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}, {"getData", 1}, {"delete", 1}});
+    holder.unlock();
+  }
+
+  TEST_CASE("local callers cost at most five requests for sixteen turns") {
+    constexpr int waiters = 160;
+    const auto path = fresh_path();
+    servers().create_all(path);
+    counted here;
+    mutex lock{here.owner, path};
+    on_fibers all;
+    for (int i = 0; i < waiters; ++i) {
+      all.start([&] {
+        lock.lock();
+        lock.unlock();
+      });
+    }
+    all.join();
+    CHECK(queued(path, 0));
+    std::uint64_t total = 0;
+    for (const auto& [name, count] : here.since()) total += count;
+    CHECK(total <= waiters / 16 * 5);
+  }
+
+  TEST_CASE("waiting costs nothing, holding one multi a quarter of the session timeout") {
+    const auto path = fresh_path();
+    proxy net{servers().addresses()};
+    client waiting{net.connect_string(), quick(2s)};
+    proxy other_net{servers().addresses()};
+    client holding{other_net.connect_string(), quick(2s)};
+    mutex holder{holding, path};
+    mutex second{holding, fresh_path()};
+    mutex waiter{waiting, path};
+    holder.lock();
+    second.lock();
+    on_threads all;
+    all.start([&] {
+      waiter.lock();
+      waiter.unlock();
+    });
+    REQUIRE(queued(path, 2));
+    REQUIRE(net.wait_for_request(opcode::get_data, 1, patience()));
+    net.reset_requests();
+    other_net.reset_requests();
+    const auto start = boottime_clock::now();
+    REQUIRE(other_net.wait_for_request(opcode::multi, 4, patience()));
+    const auto took = boottime_clock::now() - start;
+    CHECK(took > 3 * 500ms - 50ms);  // four proofs of both grants: three intervals at least
+    CHECK(net.total_requests() == 0);
+    CHECK(other_net.requests(opcode::multi) <= 5);
+    holder.unlock();
+    second.unlock();
+    all.join();
+  }
+}
+
+}  // namespace latchkey::testing

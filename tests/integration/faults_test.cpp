@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/mutex.hpp>
+
+#include <atomic>
+#include <mutex>
+
+#include <doctest/doctest.h>
+
+#include "support/support.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+/// A client behind a proxy.
+struct reached_by_proxy {
+  proxy net{servers().addresses()};
+  client owner;
+
+  explicit reached_by_proxy(client_options options = quick()) : owner{net.connect_string(), std::move(options)} {
+    REQUIRE(owner.wait_until_connected(patience()));
+  }
+};
+
+std::size_t watches_of(std::int64_t session) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < servers().size(); ++i) count += servers().admin(i).wchc()[session].size();
+  return count;
+}
+
+}  // namespace
+
+TEST_SUITE("faults") {
+  TEST_CASE_TEMPLATE("the reply to the create is lost, after or before its effect", actors, on_threads, on_fibers) {
+    for (const bool after : {true, false}) {
+      CAPTURE(after);
+      const auto path = fresh_path();
+      servers().create_all(path);
+      reached_by_proxy here;
+      mutex lock{here.owner, path};
+      const auto session = here.owner.session_id();
+      if (after) {
+        here.net.drop_reply_of_next(opcode::create2);
+      } else {
+        here.net.drop_next(opcode::create2);
+      }
+      actors all;
+      all.start([&] {
+        lock.lock();
+        CHECK(here.owner.session_id() == session);
+        CHECK(queue_at(path).size() == 1);
+        CHECK(lock.held().fence().czxid == servers().exists(path + "/" + queue_at(path)[0])->czxid);
+        lock.unlock();
+      });
+      all.join();
+      CHECK(queued(path, 0));
+    }
+  }
+
+  TEST_CASE_TEMPLATE("the reply to the delete is lost, after or before its effect", actors, on_threads, on_fibers) {
+    for (const bool after : {true, false}) {
+      CAPTURE(after);
+      const auto path = fresh_path();
+      reached_by_proxy here;
+      mutex lock{here.owner, path};
+      actors all;
+      all.start([&] {
+        lock.lock();
+        if (after) {
+          here.net.drop_reply_of_next(opcode::remove);
+        } else {
+          here.net.drop_next(opcode::remove);
+        }
+        lock.unlock();
+        CHECK(queued(path, 0));
+        CHECK(lock.try_lock_for(patience()));
+        lock.unlock();
+      });
+      all.join();
+      CHECK(queued(path, 0));
+    }
+  }
+
+  TEST_CASE_TEMPLATE("a call that is cancelled while its create is in flight leaves no node", actors, on_threads,
+                     on_fibers) {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    reached_by_proxy here;
+    mutex lock{here.owner, path};
+    std::stop_source stop;
+    here.net.hold_reply_of_next(opcode::create2);
+    actors all;
+    all.start([&] { CHECK_FALSE(lock.lock(stop.get_token())); });
+    all.start([&] {
+      REQUIRE(queued(path, 1));
+      stop.request_stop();
+    });
+    all.join();
+    CHECK(queue_at(path).size() == 1);
+    here.net.release_held();
+    CHECK(queued(path, 0));
+    CHECK(lock.try_lock_for(patience()));
+    lock.unlock();
+  }
+
+  TEST_CASE_TEMPLATE("a call that is cancelled while its create is in flight leaves no node though the reply is lost",
+                     actors, on_threads, on_fibers) {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    reached_by_proxy here;
+    mutex lock{here.owner, path};
+    std::stop_source stop;
+    here.net.hold_reply_of_next(opcode::create2);
+    actors all;
+    all.start([&] { CHECK_FALSE(lock.lock(stop.get_token())); });
+    all.start([&] {
+      REQUIRE(queued(path, 1));
+      stop.request_stop();
+    });
+    all.join();
+    here.net.disconnect();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE_TEMPLATE("the predecessor vanishes between list and watch", actors, on_threads, on_fibers) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    reached_by_proxy here;
+    mutex holder{first, path};
+    mutex waiter{here.owner, path};
+    holder.lock();
+    here.net.hold_reply_of_next(opcode::get_children);
+    actors all;
+    all.start([&] {
+      CHECK(waiter.try_lock_for(patience()));
+      waiter.unlock();
+    });
+    all.start([&] {
+      REQUIRE(queued(path, 2));
+      REQUIRE(here.net.wait_for_faults(patience()));
+      holder.unlock();
+      REQUIRE(queued(path, 1));
+      here.net.release_held();
+    });
+    all.join();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE_TEMPLATE("on a frozen network a timed call ends when it promised to", actors, on_threads, on_fibers) {
+    const auto path = fresh_path();
+    reached_by_proxy here;
+    mutex lock{here.owner, path};
+    here.net.black_hole();
+    actors all;
+    all.start([&] {
+      const auto start = std::chrono::steady_clock::now();
+      CHECK_FALSE(lock.try_lock_for(500ms));
+      CHECK(std::chrono::steady_clock::now() - start < 2s);
+      here.net.heal();
+      CHECK(lock.try_lock_for(patience()));
+      lock.unlock();
+    });
+    all.join();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE("a release during an outage is done after it, and the same process can lock again") {
+    const auto path = fresh_path();
+    reached_by_proxy here{quick(10s)};
+    mutex lock{here.owner, path};
+    lock.lock();
+    const auto session = here.owner.session_id();
+    here.net.cut();
+    REQUIRE(eventually([&] { return !here.owner.connected(); }));
+    lock.unlock();
+    CHECK_FALSE(lock.held());
+    CHECK(queue_at(path).size() == 1);
+    here.net.heal();
+    CHECK(queued(path, 0));
+    CHECK(lock.try_lock_for(patience()));
+    CHECK(here.owner.session_id() == session);
+    lock.unlock();
+  }
+
+  TEST_CASE("a try that fails for want of a connection leaves no node") {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    reached_by_proxy here;
+    mutex lock{here.owner, path};
+    here.net.drop_reply_of_next(opcode::create2);
+    CHECK_FALSE(lock.try_lock());
+    CHECK(queued(path, 0));
+    here.net.cut();
+    REQUIRE(eventually([&] { return !here.owner.connected(); }));
+    CHECK_FALSE(lock.try_lock());
+    here.net.heal();
+    REQUIRE(here.owner.wait_until_connected(patience()));
+    CHECK(lock.try_lock());
+    lock.unlock();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE_TEMPLATE("waits that time out leave no node and no watch", actors, on_threads, on_fibers) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    mutex holder{first, path};
+    mutex other{second, path};
+    holder.lock();
+    actors all;
+    all.start([&] {
+      for (int i = 0; i < 20; ++i) CHECK_FALSE(other.try_lock_for(5ms));
+      for (int i = 0; i < 200; ++i) CHECK_FALSE(other.try_lock());
+      CHECK(queued(path, 1));
+      CHECK(watches_of(second.session_id()) <= 1);  // on the holder's node: it goes with that
+      holder.unlock();
+      CHECK(eventually([&] { return watches_of(second.session_id()) == 0; }));
+      CHECK(queued(path, 0));
+    });
+    all.join();
+  }
+
+  TEST_CASE_TEMPLATE("one waiter is woken by a release, whoever else waits", actors, on_threads, on_fibers) {
+    constexpr int waiters = 6;
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    mutex holder{first, path};
+    holder.lock();
+    std::vector<std::unique_ptr<reached_by_proxy>> hosts;
+    std::vector<std::unique_ptr<mutex>> locks;
+    for (int i = 0; i < waiters; ++i) {
+      hosts.push_back(std::make_unique<reached_by_proxy>());
+      locks.push_back(std::make_unique<mutex>(hosts.back()->owner, path));
+    }
+    signal finish;
+    std::atomic<int> granted{0};
+    actors all;
+    for (auto& lock : locks) {
+      all.start([&, mine = lock.get()] {
+        mine->lock();
+        ++granted;
+        finish.wait();
+        mine->unlock();
+      });
+    }
+    all.start([&] {
+      REQUIRE(queued(path, waiters + 1));
+      REQUIRE(eventually([&] {
+        std::size_t watches = 0;
+        for (auto& host : hosts) watches += watches_of(host->owner.session_id());
+        return watches == waiters;
+      }));
+      for (auto& host : hosts) host->net.reset_requests();
+      holder.unlock();
+      REQUIRE(eventually([&] { return granted == 1; }));
+      std::uint64_t requests = 0;
+      for (auto& host : hosts) requests += host->net.total_requests();
+      CHECK(requests <= 1);  // a proof at most: the waiter knows that nobody else was ahead
+      finish.set();
+    });
+    all.join();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE("the leader is killed: grants and waiters survive when the session does") {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick(20s)};
+    client second{servers().connect_string(), quick(20s)};
+    mutex holder{first, path};
+    mutex waiter{second, path};
+    holder.lock();
+    const auto grant = holder.held();
+    on_threads all;
+    all.start([&] {
+      CHECK(waiter.try_lock_for(60s));
+      CHECK_FALSE(grant);
+      waiter.unlock();
+    });
+    REQUIRE(queued(path, 2));
+    const auto leader = servers().wait_for_leader(20s);
+    servers().kill(leader);
+    servers().wait_for_quorum(20s);
+    CHECK(grant);
+    holder.unlock();
+    all.join();
+    servers().start(leader);
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE("children of others do not disturb") {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    for (const auto* name : {"00", "config", "name-", "lock-", "x-0000000000"}) servers().create(path + "/" + name);
+    client owner{servers().connect_string(), quick()};
+    mutex lock{owner, path};
+    CHECK(lock.try_lock());
+    lock.unlock();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE("the parent is reaped between its creation and ours") {
+    const auto path = fresh_path();
+    reached_by_proxy here;
+    mutex lock{here.owner, path};
+    // The second of the containers is lost with the connection; the first is taken away before it is back.
+    here.net.drop_next(opcode::create_container);
+    CHECK(lock.try_lock_for(patience()));
+    lock.unlock();
+    REQUIRE(queued(path, 0));
+    REQUIRE(servers().remove(path));
+    CHECK(lock.try_lock_for(patience()));
+    const auto token = lock.held().fence();
+    lock.unlock();
+    REQUIRE(queued(path, 0));
+    REQUIRE(servers().remove(path));
+    CHECK(lock.try_lock_for(patience()));
+    CHECK(lock.held().fence() > token);  // though the sequence numbers begin at zero again
+    lock.unlock();
+  }
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the integration tests share: one ensemble a program, paths, and the one way to wait for something to come true.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <latchkey/client.hpp>
+#include <latchkey/testing/ensemble.hpp>
+#include <latchkey/testing/proxy.hpp>
+
+#include "support/actors.hpp"
+
+namespace latchkey::testing {
+
+using namespace std::chrono_literals;
+
+/// @returns the ensemble of this program: three servers, started by the first test that asks, with every fault mended.
+ensemble& servers();
+
+/// @returns a lock path that nobody has used, three levels deep.
+std::string fresh_path();
+
+/// @returns options with a short session.
+client_options quick(std::chrono::milliseconds session_timeout = 4s);
+
+/// How long something may take that takes milliseconds on an idle machine: scaled for sanitizers, a limit and not a
+/// pace.
+std::chrono::milliseconds patience();
+
+/// Lets other fibers of this thread run, and the rest of the machine: a step of a poll, never a proof.
+void pause();
+
+/// Polls until `pred` holds, for `patience()` at most. @returns whether it held.
+template <class Predicate>
+bool eventually(Predicate pred) {
+  const auto end = std::chrono::steady_clock::now() + patience();
+  while (!pred()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    pause();
+  }
+  return true;
+}
+
+/// @returns the names of the contenders at `path`, in the order of the queue.
+std::vector<std::string> queue_at(const std::string& path);
+
+/// Waits until `count` contenders are in the queue at `path`.
+bool queued(const std::string& path, std::size_t count);
+
+}  // namespace latchkey::testing

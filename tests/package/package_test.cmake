@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# One way of using the library from outside, see CMakeLists.txt beside: METHOD is static, shared or subdirectory.
+cmake_minimum_required(VERSION 3.23)
+
+function(run)
+  list(JOIN ARGN " " line)
+  message(STATUS "${line}")
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# Configures and builds a project in ${WORK}/<name>.
+function(build name source)
+  run("${CMAKE_COMMAND}" -S "${source}" -B "${WORK}/${name}" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}"
+    "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" ${ARGN})
+  run("${CMAKE_COMMAND}" --build "${WORK}/${name}" --parallel)
+endfunction()
+
+# Installs a build, then moves what was installed: a package must not know where it was.
+function(stage build)
+  run("${CMAKE_COMMAND}" --install "${build}" --prefix "${WORK}/installed")
+  file(RENAME "${WORK}/installed" "${WORK}/stage")
+  file(GLOB_RECURSE texts "${WORK}/stage/*.cmake" "${WORK}/stage/*.pc")
+  foreach(text IN LISTS texts)
+    file(READ "${text}" content)
+    foreach(folder IN ITEMS "${SOURCE}" "${build}" "${WORK}")
+      string(FIND "${content}" "${folder}" place)
+      if(NOT place EQUAL -1)
+        message(FATAL_ERROR "${text} names ${folder}, a folder that no user has")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+function(consume_with_find_package)
+  set(options "-DCMAKE_PREFIX_PATH=${WORK}/stage" "-DCMAKE_CXX_FLAGS=${consumer_flags}" "-DLATCHKEY_VERSION=${VERSION}")
+  if(METHOD STREQUAL "shared")
+    # A shared library brings along what it needs: its user has no development packages of these.
+    foreach(package IN ITEMS Boost fmt ZooKeeper nlohmann_json)
+      list(APPEND options "-DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
+    endforeach()
+  endif()
+  build(find_package "${SOURCE}/tests/package/consumer" ${options})
+  run("${WORK}/find_package/consumer")
+  if(EXISTS "${WORK}/find_package/testcluster_consumer")
+    run("${WORK}/find_package/testcluster_consumer")
+  endif()
+endfunction()
+
+function(consume_with_pkg_config)
+  if(NOT PKG_CONFIG)
+    message(FATAL_ERROR "pkg-config is missing")
+  endif()
+  file(GLOB_RECURSE pc_file "${WORK}/stage/*/latchkey.pc")
+  get_filename_component(pc_folder "${pc_file}" DIRECTORY)
+  set(ENV{PKG_CONFIG_PATH} "${pc_folder}")
+  run("${PKG_CONFIG}" --exact-version=${VERSION} latchkey)
+  set(static "")
+  if(METHOD STREQUAL "static")
+    set(static --static)
+  endif()
+  execute_process(COMMAND "${PKG_CONFIG}" --cflags --libs ${static} latchkey
+    OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${consumer_flags} -std=c++20 ${SOURCE}/tests/package/consumer/main.cpp ${flags}")
+  run("${CXX}" ${flags} -o "${WORK}/pkg_config")
+  get_filename_component(library_folder "${pc_folder}" DIRECTORY)
+  set(ENV{LD_LIBRARY_PATH} "${library_folder}:$ENV{LD_LIBRARY_PATH}")
+  run("${WORK}/pkg_config")
+endfunction()
+
+# What was built of the library itself is kept: the next run is quick.
+file(REMOVE_RECURSE "${WORK}/stage" "${WORK}/installed" "${WORK}/find_package" "${WORK}/pkg_config")
+
+if(METHOD STREQUAL "subdirectory")
+  build(subdirectory "${SOURCE}/tests/package/consumer" "-DLATCHKEY_SUBDIRECTORY=${SOURCE}")
+  run("${WORK}/subdirectory/consumer")
+  return()
+endif()
+
+if(METHOD STREQUAL BUILD_KIND)
+  set(consumer_flags "${BUILD_FLAGS}")
+  stage("${BUILD}")
+else()
+  set(shared OFF)
+  if(METHOD STREQUAL "shared")
+    set(shared ON)
+  endif()
+  build(library "${SOURCE}" -DBUILD_SHARED_LIBS=${shared} -DCMAKE_BUILD_TYPE=
+    -DLATCHKEY_BUILD_TESTS=OFF -DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_TESTCLUSTER=OFF)
+  set(consumer_flags "")
+  stage("${WORK}/library")
+endif()
+consume_with_find_package()
+consume_with_pkg_config()

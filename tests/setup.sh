@@ -1,0 +1,93 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# What tests/run.sh and examples/run.sh share: the packages of Debian 12, and how the project is configured and built.
+# To be sourced by a script that runs with `set -euo pipefail`.
+
+latchkey_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# `a|b`: one of them will do, the first is what gets installed. Two versions of Boost cannot be installed side by side.
+latchkey_packages=(
+  g++ cmake ninja-build pkgconf
+  libzookeeper-mt-dev 'libboost-fiber-dev|libboost-fiber1.81-dev' libfmt-dev nlohmann-json3-dev
+  doctest-dev libcli11-dev
+  # The servers of the test ensemble. Only the package zookeeperd would start one by itself.
+  libzookeeper-java default-jre-headless
+)
+
+heading() { printf '\n== %s\n' "$*"; }
+
+is_installed() { [[ $(dpkg-query -W -f='${db:Status-Status} ' "$1" 2>/dev/null) == *installed\ * ]]; }
+
+# Prints the packages that are missing, one a line.
+missing_packages() {
+  local choice name
+  for choice in "${latchkey_packages[@]}"; do
+    local -a names
+    IFS='|' read -ra names <<<"$choice"
+    for name in "${names[@]}"; do
+      is_installed "$name" && continue 2
+    done
+    echo "${names[0]}"
+  done
+}
+
+# Runs apt-get as root, asking nothing. --no-remove: what somebody has installed on purpose stays.
+apt_get() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-remove -o Dpkg::Use-Pty=0 \
+    -o DPkg::Lock::Timeout=300 "$@" </dev/null
+}
+
+# Installs what is missing of the packages above, and nothing else. Ends the script with 1 where that is impossible.
+install_packages() {
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "This is not Debian: nothing is installed, and the build needs what these packages hold: ${latchkey_packages[*]}"
+    return
+  fi
+  local -a missing as_root=()
+  mapfile -t missing < <(missing_packages)
+  if ((${#missing[@]} == 0)); then
+    return
+  fi
+  if ((EUID != 0)); then
+    # Asks for the password only where somebody can type it.
+    if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo -v; }; }; then
+      as_root=(sudo)
+    else
+      {
+        echo "Some Debian packages are missing, and only root can install them. Run this as root, then try again:"
+        echo "apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+      } >&2
+      exit 1
+    fi
+  fi
+  heading "installing ${missing[*]}"
+  if [[ -z $(find /var/lib/apt/lists -name '*Packages*' -print -quit 2>/dev/null) ]]; then
+    apt_get update || true # the installation below tells what is wrong, and tries once more
+  fi
+  if ! apt_get install --no-install-recommends "${missing[@]}"; then
+    # Lists that are too old name versions that the mirrors no longer have.
+    if ! { apt_get update && apt_get install --no-install-recommends "${missing[@]}"; }; then
+      echo "apt-get failed. By hand: apt-get update && apt-get install --no-install-recommends ${missing[*]}" >&2
+      exit 1
+    fi
+  fi
+}
+
+# preset, then more options of CMake. Fails when CMake does.
+configure() {
+  local preset=$1
+  shift
+  heading "configuring the preset $preset"
+  if [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
+    export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  fi
+  cmake -S "$latchkey_root" --preset "$preset" "$@"
+}
+
+# preset, then the targets. Fails when the build does.
+build() {
+  local preset=$1
+  shift
+  heading "building the preset $preset"
+  cmake --build "$latchkey_root/build/$preset" --parallel "$(nproc)" --target "$@"
+}

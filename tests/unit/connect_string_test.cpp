@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/connect_string.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <latchkey/error.hpp>
+
+using namespace latchkey::detail;
+using hosts = std::vector<std::string>;
+
+TEST_SUITE_BEGIN("connect string");
+
+TEST_CASE("hosts and chroot are told apart") {
+  const auto parsed = parse_connect_string("zk1:2181,zk2:2182,10.0.0.3:2183/billing/eu");
+  CHECK(parsed.hosts == hosts{"zk1:2181", "zk2:2182", "10.0.0.3:2183"});
+  CHECK(parsed.chroot == "/billing/eu");
+}
+
+TEST_CASE("a port that is left out is 2181") {
+  CHECK(parse_connect_string("zk1,[::1],zk_3.example.org").hosts ==
+        hosts{"zk1:2181", "[::1]:2181", "zk_3.example.org:2181"});
+}
+
+TEST_CASE("IPv6 addresses stand in brackets") {
+  CHECK(parse_connect_string("[::1]:2181,[fe80::1%eth0]:2182/a").hosts == hosts{"[::1]:2181", "[fe80::1%eth0]:2182"});
+}
+
+TEST_CASE("spaces around hosts do not matter") {
+  const auto parsed = parse_connect_string(" zk1:2181, zk2:2181 ,\tzk3 /a ");
+  CHECK(parsed.hosts == hosts{"zk1:2181", "zk2:2181", "zk3:2181"});
+  CHECK(parsed.chroot == "/a");
+}
+
+TEST_CASE("without a chroot, or with only a slash, there is none") {
+  CHECK(parse_connect_string("zk1").chroot.empty());
+  CHECK(parse_connect_string("zk1/").chroot.empty());
+}
+
+TEST_CASE("what cannot be read is refused") {
+  for (const auto* text : {"",
+                           "  ",
+                           "/",
+                           "/a",
+                           ",",
+                           "zk1,",
+                           ",zk1",
+                           "zk1,,zk2",
+                           ":2181",
+                           "zk1:",
+                           "zk1:0",
+                           "zk1:65536",
+                           "zk1:x",
+                           "zk1:2181x",
+                           "zk1:+1",
+                           "zk1: 2181",
+                           "zk 1",
+                           "zk1;zk2",
+                           "zk1:2181:2182",
+                           "::1",
+                           "::1:2181",
+                           "[::1",
+                           "[]",
+                           "[zk1]:2181",
+                           "[::1]2181",
+                           "[::1]:",
+                           "zk1/a/",
+                           "zk1//a",
+                           "zk1/a/../b",
+                           "zk1/zookeeper",
+                           "zk1/a,zk2/a",
+                           "zk://zk1:2181/a",
+                           "z\xc3\xbcrich:2181"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parse_connect_string(text), latchkey::error);
+  }
+}
+
+TEST_CASE("the error says what is wrong, and where") {
+  try {
+    parse_connect_string("zk1:2181,zk2:port/a");
+    FAIL("did not throw");
+  } catch (const latchkey::error& e) {
+    CHECK((e.code() == latchkey::errc::bad_connect_string));
+    CHECK(std::string{e.what()}.find("\"port\" for the port of \"zk2:port\"") != std::string::npos);
+  }
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/path.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <latchkey/error.hpp>
+
+using namespace latchkey::detail;
+
+TEST_SUITE_BEGIN("path");
+
+TEST_CASE("paths that ZooKeeper accepts are valid") {
+  for (const auto* path : {"/", "/a", "/locks/nightly", "/a.b", "/..a", "/a..", "/...", "/.a/b.", "/with space",
+                           "/gr\xc3\xbc\xc3\x9f", "/\xe6\x97\xa5", "/zookeepers", "/a/zookeeper"}) {
+    CAPTURE(path);
+    CHECK(path_fault(path).empty());
+    CHECK_NOTHROW(validate_path(path));
+  }
+}
+
+TEST_CASE("paths that ZooKeeper refuses are not") {
+  using namespace std::string_literals;
+  const std::vector<std::string> refused{
+      "",
+      "a",
+      "a/b",
+      "//",
+      "//a",
+      "/a//b",
+      "/a/",
+      "/.",
+      "/..",
+      "/a/.",
+      "/a/..",
+      "/./a",
+      "/a/../b",
+      "/zookeeper",
+      "/zookeeper/quota",
+      "/a\0b"s,  // what the C client would cut off
+      "/a\tb",
+      "/a\x1f",
+      "/a\x7f",
+      "/a\xc2\x80",
+      "/a\xc2\x9f",
+      "/a\xed\xa0\x80",      // a surrogate
+      "/a\xee\x80\x80",      // for private use
+      "/a\xef\xbf\xb0",      // U+FFF0
+      "/a\xf0\x9f\x94\x92",  // beyond U+FFFF: surrogates in Java
+      "/a\xff",
+      "/a\xc3",
+      "/a\xc0\xaf",
+      "/a\xe0\x80\x80",  // no UTF-8
+  };
+  for (const auto& path : refused) {
+    CAPTURE(path);
+    CHECK_FALSE(path_fault(path).empty());
+    CHECK_THROWS_AS(validate_path(path), latchkey::error);
+  }
+}
+
+TEST_CASE("the error of a bad path names it and says what to write") {
+  try {
+    validate_path("/a/");
+    FAIL("did not throw");
+  } catch (const latchkey::error& e) {
+    CHECK((e.code() == latchkey::errc::bad_path));
+    CHECK(e.path() == "/a/");
+    CHECK(std::string{e.what()}.find("leave it out") != std::string::npos);
+  }
+}
+
+TEST_CASE("joined paths have one slash between their parts") {
+  CHECK(join("/a", "b") == "/a/b");
+  CHECK(join("/", "b") == "/b");
+  CHECK(join("", "b") == "/b");
+  CHECK(join("/chroot", "/locks/a") == "/chroot/locks/a");
+  CHECK(join("/chroot", "/") == "/chroot");
+  CHECK(join("", "/locks/a") == "/locks/a");
+}
+
+TEST_CASE("paths come apart") {
+  CHECK(parent_of("/a/b/c") == "/a/b");
+  CHECK(parent_of("/a") == "/");
+  CHECK(parent_of("/") == "");
+  CHECK(last_component("/a/b/c") == "c");
+  CHECK(last_component("/a") == "a");
+  CHECK(last_component("/") == "");
+}
+
+TEST_CASE("ancestors come in the order of their creation, without the root and the path itself") {
+  CHECK(ancestors("/a/b/c") == std::vector<std::string>{"/a", "/a/b"});
+  CHECK(ancestors("/a").empty());
+  CHECK(ancestors("/").empty());
+}
+
+TEST_SUITE_END();

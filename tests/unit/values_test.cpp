@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <latchkey/error.hpp>
+#include <latchkey/fencing_token.hpp>
+#include <latchkey/timed.hpp>
+
+#include <limits>
+
+#include "base/deadline.hpp"
+#include "base/timer_queue.hpp"
+
+namespace latchkey {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+/// Records the time it is given.
+struct recorder : detail::timed<recorder> {
+  bool try_lock_within(nanoseconds timeout, std::stop_token) {
+    seen = timeout;
+    return true;
+  }
+  nanoseconds seen{};
+};
+
+}  // namespace
+
+TEST_SUITE("values") {
+  TEST_CASE("tokens are ordered by node, then by turn, and so is their text") {
+    const fencing_token older{0x10, 7};
+    const fencing_token newer{0x10, 8};
+    const fencing_token newest{0x1ff, 0};
+    CHECK(older < newer);
+    CHECK(newer < newest);
+    CHECK(to_string(older) == "000000000000001000000007");
+    CHECK(to_string(older) < to_string(newer));
+    CHECK(to_string(newer) < to_string(newest));
+    CHECK(parse_fencing_token(to_string(newest)) == newest);
+    for (const auto* bad : {"", "12", "00000000000000100000000g", "0000000000000010000000070"}) {
+      CHECK_THROWS_AS(parse_fencing_token(bad), std::invalid_argument);
+    }
+  }
+
+  TEST_CASE("the extremes of time mean what they say") {
+    recorder lock;
+    CHECK(lock.try_lock_for(std::chrono::hours::max()));
+    CHECK(lock.seen == nanoseconds::max());
+    CHECK(lock.try_lock_for(std::chrono::duration<double>::max()));
+    CHECK(lock.seen == nanoseconds::max());
+    CHECK(lock.try_lock_for(std::chrono::hours::min()));
+    CHECK(lock.seen == nanoseconds::min());
+    CHECK(lock.try_lock_for(1us));
+    CHECK(lock.seen == 1000ns);
+    CHECK(lock.try_lock_until(std::chrono::steady_clock::time_point::max()));
+    CHECK(lock.seen > std::chrono::hours{24 * 365 * 100});
+    CHECK(lock.try_lock_until(std::chrono::system_clock::time_point::min()));
+    CHECK(lock.seen < 0ns);
+    CHECK(lock.try_lock_until(std::chrono::steady_clock::now() - 1s));
+    CHECK(lock.seen < 0ns);
+  }
+
+  TEST_CASE("a deadline does not overflow") {
+    using detail::deadline_after;
+    using detail::never;
+    using detail::time_point;
+    const time_point now{1000s};
+    CHECK(deadline_after(now, 1s) == now + 1s);
+    CHECK(deadline_after(now, nanoseconds::max()) == never);
+    CHECK(deadline_after(now, nanoseconds::min()) == now);
+  }
+
+  TEST_CASE("timers run in the order of their times, and of their making") {
+    detail::timer_queue timers;
+    std::string ran;
+    const detail::time_point now{1000s};
+    timers.add(now + 2s, [&] { ran += 'c'; });
+    timers.add(now + 1s, [&] { ran += 'a'; });
+    timers.add(now + 1s, [&] { ran += 'b'; });
+    auto cancelled = timers.add(now + 1s, [&] { ran += 'x'; });
+    timers.cancel(cancelled);
+    CHECK_FALSE(cancelled);
+    CHECK_FALSE(timers.add(detail::never, [] {}));
+    CHECK(timers.next() == now + 1s);
+    CHECK_FALSE(timers.take_due(now));
+    while (auto due = timers.take_due(now + 5s)) due();
+    CHECK(ran == "abc");
+    CHECK(timers.size() == 0);
+  }
+
+  TEST_CASE("an error says what, where, and is a system_error of our category") {
+    const error failure{errc::queue_exhausted, "use another path", "/locks/a"};
+    CHECK(std::string{failure.what()}.find("/locks/a: use another path") != std::string::npos);
+    CHECK(failure.code() == errc::queue_exhausted);
+    CHECK(failure.path() == "/locks/a");
+    CHECK(failure.code().category() == latchkey_category());
+    for (int code = 1; code <= static_cast<int>(errc::refused); ++code) {
+      CHECK(latchkey_category().message(code) != "unknown error");
+    }
+  }
+}
+
+}  // namespace latchkey
