@@ -7,7 +7,7 @@
 namespace latchkey {
 
 mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std::move(path)} {
-  detail::validate_path(path_);
+  detail::validate_lock_path(path_);
   if (options.turns == 0) throw error{errc::bad_option, "mutex_options::turns must be at least 1", path_};
   seat_ = std::make_shared<detail::seat>(owner.core(), path_, detail::contender_kind::lock, options.turns);
   seat_->open();

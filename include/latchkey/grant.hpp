@@ -22,7 +22,7 @@ class ownership;
 enum class loss_reason {
   session_expired,  ///< the ensemble ended the session, and deleted the node with it
   deadline_passed,  ///< no proof from a quorum in time: the session may be over, and somebody else the owner
-  node_deleted,     ///< somebody deleted the node: an operator, most likely
+  node_deleted,     ///< the node is gone: deleted by an operator, or with a session whose end we have not heard of yet
   client_closed,    ///< our own client was closed
   access_revoked,   ///< the ensemble no longer accepts the credentials
 };

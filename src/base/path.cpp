@@ -82,6 +82,12 @@ void validate_path(std::string_view path) {
   if (!fault.empty()) throw error{errc::bad_path, fmt::format("the path \"{}\" {}", path, fault), std::string{path}};
 }
 
+void validate_lock_path(std::string_view path) {
+  if (path == "/")
+    throw error{errc::bad_path, "the root cannot be a lock: name a node below it, such as /locks/nightly", "/"};
+  validate_path(path);
+}
+
 std::string join(std::string_view parent, std::string_view name) {
   if (name.starts_with('/')) name.remove_prefix(1);
   if (name.empty()) return std::string{parent};

@@ -17,6 +17,9 @@ std::string path_fault(std::string_view path);
 /// @throws error bad_path, with the fault
 void validate_path(std::string_view path);
 
+/// As `validate_path`, and the root is none: a lock needs a node of its own.
+void validate_lock_path(std::string_view path);
+
 /// @returns the path of the child `name` of `parent`; a `name` that is a path itself is put below `parent`: the chroot.
 std::string join(std::string_view parent, std::string_view name);
 

@@ -34,7 +34,7 @@ session::session(strand& own, connector& opener, std::chrono::milliseconds timeo
 void session::open() {
   ++epoch_;
   info_ = {};
-  opening_ = true;
+  ++opening_;
   connector_.open(epoch_, *this);
 }
 
@@ -50,6 +50,7 @@ void session::open_later() {
 
 void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) {
   strand_.run([&] {
+    --opening_;
     if (epoch != epoch_ || closing_) {
       auto closed = std::exchange(on_closed_, {});
       const auto done = [this, closed = std::move(closed)] {
@@ -62,7 +63,6 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
       }
       return;
     }
-    opening_ = false;
     failure_ = std::move(failure);
     if (!opened) return open_later();
     handle_ = std::move(opened);
@@ -75,7 +75,7 @@ void session::close(std::function<void()> on_closed) {
   closing_ = true;
   strand_.cancel(open_timer_);
   strand_.cancel(overseer_);
-  if (opening_) {
+  if (opening_ != 0) {
     on_closed_ = std::move(on_closed);
     return;
   }
@@ -130,6 +130,7 @@ void session::become_disconnected() {
 
 void session::end(session_end why) {
   connected_ = false;
+  if (opening_ != 0) ++epoch_;  // refused before we have heard that it was opened: it will be retired then
   if (handle_) connector_.retire(std::move(handle_), [] {});
   answer_everything(reply_code::session_over);
   watches_.clear();
@@ -176,7 +177,8 @@ void session::send(waiting next) {
   const auto id = first_id_ + pending_.size();
   const bool is_sent = handle_ && handle_->send(id, std::move(next.what));
   if (!is_sent) {
-    strand_.in(0ns, [this, reply_to = std::move(next.on_reply), watch = std::move(next.watch)]() mutable {
+    // Not at once: who sends it again should find another state of affairs.
+    strand_.in(10ms, [this, reply_to = std::move(next.on_reply), watch = std::move(next.watch)]() mutable {
       forget(watch);
       reply nothing;
       nothing.code = reply_code::not_sent;

@@ -125,7 +125,7 @@ class session final : connector_listener {
   session_info info_;
   bool connected_ = false;
   bool ever_connected_ = false;
-  bool opening_ = false;
+  int opening_ = 0;  // how many `on_opened` are still to come
   bool connected_before_opened_ = false;
   bool closing_ = false;
   std::function<void()> on_closed_;

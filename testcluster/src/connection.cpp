@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 #include <cstdint>
 
+#include "close_on_exec.hpp"
 #include "jute.hpp"
 #include "latchkey/testing/error.hpp"
 
@@ -52,6 +53,7 @@ connection::connection(const endpoint& server, steady::time_point deadline) : se
   finish("connecting", deadline, false, [&](auto done) {
     asio::async_connect(socket_, found, [done](const auto& result, const auto&) { done(result, 0); });
   });
+  close_on_exec(socket_);
   socket_.set_option(asio::ip::tcp::no_delay{true}, error);
 }
 

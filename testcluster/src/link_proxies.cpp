@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "close_on_exec.hpp"
 #include "event_loop.hpp"
 #include "jute.hpp"
 #include "listener.hpp"
@@ -82,6 +83,7 @@ class wire : public std::enable_shared_from_this<wire> {
       if (self->closed()) return self->close();
       if (error && self->tries_left_-- > 0) return self->connect_later();
       if (error) return self->close();
+      close_on_exec(self->acceptor_);
       error_code ignored;
       self->acceptor_.set_option(tcp::no_delay{true}, ignored);
       self->read(self->forth_);

@@ -5,6 +5,8 @@
 #include <boost/asio/buffer.hpp>
 #include <utility>
 
+#include "close_on_exec.hpp"
+
 namespace latchkey::testing::detail {
 
 using boost::asio::ip::tcp;
@@ -41,6 +43,7 @@ void proxy_connection::connect() {
   server_.socket.async_connect(target_, [this, self = shared_from_this()](const error_code& error) {
     if (closed_) return;
     if (error) return close();
+    close_on_exec(server_.socket);
     error_code ignored;
     server_.socket.set_option(tcp::no_delay{true}, ignored);
     read(client_);

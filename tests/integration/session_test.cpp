@@ -35,7 +35,9 @@ TEST_SUITE("session") {
       expire_session(first);
       CHECK(grant.wait_for_end(patience()));
       CHECK_FALSE(grant);
-      CHECK(grant.loss() == loss_reason::session_expired);
+      // The deletion of the node may be heard of before the end of its session.
+      const auto why = grant.loss().value();
+      CHECK((why == loss_reason::session_expired || why == loss_reason::node_deleted));
       CHECK_FALSE(holder.held());
       holder.unlock();  // does nothing
       CHECK(eventually([&] { return other_granted.load(); }));
@@ -263,12 +265,12 @@ TEST_SUITE("session") {
   }
 
   TEST_CASE("observers are told in order, on one thread, of what happens") {
-    std::vector<std::string> told;
+    std::string told;
     std::mutex guard;
     auto options = quick();
     options.observer = [&](const client_event& event) {
       const std::lock_guard lock{guard};
-      told.push_back(std::string{to_string(event.what)} + (event.path.empty() ? "" : " " + event.path));
+      told += std::string{to_string(event.what)} + (event.path.empty() ? "" : " " + event.path) + ", ";
     };
     const auto path = fresh_path();
     {
@@ -281,9 +283,7 @@ TEST_SUITE("session") {
       lock.unlock();
       CHECK(eventually([&] { return owner.connected(); }));
     }
-    const std::vector<std::string> expected{"connected",       "disconnected", "lost " + path,
-                                            "session expired", "connected",    "closed"};
-    CHECK(told == expected);
+    CHECK(told == "connected, disconnected, lost " + path + ", session expired, connected, closed, ");
   }
 
   TEST_CASE("a slow callback delays neither proofs nor other calls") {

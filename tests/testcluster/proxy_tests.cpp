@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <future>
 #include <latchkey/testing/proxy.hpp>
 
@@ -93,6 +97,22 @@ TEST_CASE("a cut network closes connections and refuses new ones until it is hea
   p.network.heal();
   CHECK(p.network.address(0) == port);
   CHECK(raw_client{port}.exists("/").has_value());
+}
+
+TEST_CASE("a program that is started meanwhile keeps neither ports nor connections") {
+  proxied p;
+  const auto port = p.network.address(0);
+  const auto child = ::fork();
+  if (child == 0) {
+    ::execlp("sleep", "sleep", "100", static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  p.network.cut();
+  CHECK_THROWS_AS(p.client.exists("/"), connection_failure);
+  p.network.heal();
+  CHECK(raw_client{port}.exists("/").has_value());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("in a black hole nothing passes, and what was sent arrives when it ends") {

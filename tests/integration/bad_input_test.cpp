@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/mutex.hpp>
+
+#include <doctest/doctest.h>
+#include <latchkey/testing/raw_client.hpp>
+
+#include "support/support.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+/// @returns the code and the message of the error that `call` throws.
+template <class Callable>
+std::pair<std::error_code, std::string> failure_of(Callable call) {
+  try {
+    call();
+  } catch (const error& failure) {
+    return {failure.code(), failure.what()};
+  }
+  return {};
+}
+
+bool mentions(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+client_options with_password(const std::string& user_and_password) {
+  auto options = quick();
+  options.authentication = {{"digest", user_and_password}};
+  options.acl = {{"auth", "", "cdrwa"}};
+  return options;
+}
+
+}  // namespace
+
+TEST_SUITE("bad input") {
+  TEST_CASE("a connect string that cannot be read is refused at once") {
+    for (const auto* text : {"", ",", "host:", "host:99999", "host:2181,,other", "host:2181/../x", "host:2181//"}) {
+      CAPTURE(text);
+      const auto [code, what] = failure_of([&] { client{text}; });
+      CHECK(code == errc::bad_connect_string);
+      CHECK(what.size() > 20);
+    }
+  }
+
+  TEST_CASE("a host that does not resolve is named") {
+    const auto [code, what] = failure_of([] { client{"no-such-host.invalid:2181"}; });
+    CHECK(code == errc::unresolvable_host);
+    CHECK(mentions(what, "no-such-host.invalid"));
+  }
+
+  TEST_CASE("options outside of their range are refused") {
+    CHECK(failure_of([] { client{"127.0.0.1:1", quick(0ms)}; }).first == errc::bad_option);
+    CHECK(failure_of([] { client{"127.0.0.1:1", quick(25h)}; }).first == errc::bad_option);
+    auto options = quick();
+    options.acl = {{"world", "anyone", "xyz"}};
+    CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::bad_option);
+    options = quick();
+    options.tls = "ca.pem,client.pem,client.key,password";
+    CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::unsupported);
+  }
+
+  TEST_CASE("a path that ZooKeeper would refuse is refused before anything is sent") {
+    client owner{servers().connect_string(), quick()};
+    for (const auto* path : {"", "a", "/", "/a/", "/a//b", "/a/./b", "/a/../b", "/zookeeper/a"}) {
+      CAPTURE(std::string{path});
+      const auto [code, what] = failure_of([&] { mutex{owner, path}; });
+      CHECK(code == errc::bad_path);
+    }
+    CHECK(failure_of([&] { mutex(owner, "/a", {.turns = 0}); }).first == errc::bad_option);
+  }
+
+  TEST_CASE("a session timeout below the ensemble's minimum is an error that names both") {
+    client owner{servers().connect_string(), quick(100ms)};
+    mutex lock{owner, fresh_path()};
+    const auto [code, what] = failure_of([&] { lock.lock(); });
+    CHECK(code == errc::session_timeout_refused);
+    CHECK(mentions(what, "100 ms"));
+    CHECK(mentions(what, "1000 ms"));
+    CHECK(failure_of([&] { owner.wait_until_connected(1s); }).first == errc::session_timeout_refused);
+  }
+
+  TEST_CASE("credentials that the ensemble does not accept are an error, not a wait") {
+    auto options = quick();
+    options.authentication = {{"no-such-scheme", "x"}};
+    client owner{servers().connect_string(), options};
+    mutex lock{owner, fresh_path()};
+    CHECK(failure_of([&] { lock.lock(); }).first == errc::authentication_failed);
+  }
+
+  TEST_CASE("a path of which the ACL shuts us out is an error that says which permissions a lock needs") {
+    const auto path = fresh_path();
+    servers().create_all(path.substr(0, path.rfind('/')));  // everybody may use what is above
+    client admitted{servers().connect_string(), with_password("alice:secret")};
+    mutex theirs{admitted, path};
+    theirs.lock();
+    client stranger{servers().connect_string(), quick()};
+    mutex lock{stranger, path};
+    const auto [code, what] = failure_of([&] { lock.lock(); });
+    CHECK(code == errc::not_authorised);
+    CHECK(mentions(what, path));
+    CHECK(mentions(what, "permissions"));
+    CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::not_authorised);
+    CHECK(failure_of([&] { mutex(stranger, path + "/below/it").lock(); }).first == errc::not_authorised);
+
+    client colleague{servers().connect_string(), with_password("alice:secret")};
+    mutex ours{colleague, path};
+    CHECK_FALSE(ours.try_lock());
+    theirs.unlock();
+    CHECK(ours.try_lock_for(patience()));
+    ours.unlock();
+  }
+
+  TEST_CASE("a path below an ephemeral node is an error that says so") {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    raw_client other{servers().address(0)};
+    other.sync();
+    other.create(path + "/here", "", create_mode::ephemeral);
+    client owner{servers().connect_string(), quick()};
+    CHECK(failure_of([&] { mutex(owner, path + "/here").lock(); }).first == errc::parent_is_ephemeral);
+    CHECK(failure_of([&] { mutex(owner, path + "/here/and/below").lock(); }).first == errc::parent_is_ephemeral);
+  }
+}
+
+}  // namespace latchkey::testing
