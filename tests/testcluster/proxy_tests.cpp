@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <future>
 #include <latchkey/testing/proxy.hpp>
@@ -102,11 +104,9 @@ TEST_CASE("a cut network closes connections and refuses new ones until it is hea
 TEST_CASE("a program that is started meanwhile keeps neither ports nor connections") {
   proxied p;
   const auto port = p.network.address(0);
-  const auto child = ::fork();
-  if (child == 0) {
-    ::execlp("sleep", "sleep", "100", static_cast<char*>(nullptr));
-    ::_exit(127);
-  }
+  std::array<char*, 3> command{const_cast<char*>("sleep"), const_cast<char*>("100"), nullptr};
+  pid_t child = 0;
+  REQUIRE(::posix_spawnp(&child, command[0], nullptr, nullptr, command.data(), environ) == 0);  // it has begun: no race
   p.network.cut();
   CHECK_THROWS_AS(p.client.exists("/"), connection_failure);
   p.network.heal();
