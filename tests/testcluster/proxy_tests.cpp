@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
 #include <csignal>
+#include <cstdio>
 #include <future>
 #include <latchkey/testing/proxy.hpp>
 
@@ -104,15 +100,16 @@ TEST_CASE("a cut network closes connections and refuses new ones until it is hea
 TEST_CASE("a program that is started meanwhile keeps neither ports nor connections") {
   proxied p;
   const auto port = p.network.address(0);
-  std::array<char*, 3> command{const_cast<char*>("sleep"), const_cast<char*>("100"), nullptr};
-  pid_t child = 0;
-  REQUIRE(::posix_spawnp(&child, command[0], nullptr, nullptr, command.data(), environ) == 0);  // it has begun: no race
+  auto* const child = ::popen("echo $$; exec sleep 100", "r");
+  REQUIRE(child != nullptr);
+  int pid = 0;
+  REQUIRE(std::fscanf(child, "%d", &pid) == 1);  // so its exec is over; the kernel closes descriptors late in it
   p.network.cut();
   CHECK_THROWS_AS(p.client.exists("/"), connection_failure);
   p.network.heal();
   CHECK(raw_client{port}.exists("/").has_value());
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
+  ::kill(pid, SIGKILL);
+  ::pclose(child);
 }
 
 TEST_CASE("in a black hole nothing passes, and what was sent arrives when it ends") {
