@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A holder knows its loss before anybody else is granted the lock: the faults of the real world, and the overlap
+/// measured.
+
+#include <latchkey/mutex.hpp>
+
+#include <signal.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "support/child.hpp"
+#include "support/support.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+/// How often each fault is repeated; LATCHKEY_REPETITIONS asks for more.
+int repetitions() {
+  const auto* const wanted = std::getenv("LATCHKEY_REPETITIONS");
+  return wanted != nullptr ? std::atoi(wanted) : 2;
+}
+
+/// Looks at a grant without a pause, and remembers when it was last seen to be held.
+class watchman {
+ public:
+  explicit watchman(grant held) : grant_{std::move(held)}, thread_{[this] { look(); }} {}
+  ~watchman() {
+    stop_ = true;
+    thread_.join();
+  }
+
+  boottime_clock::time_point last_held() const { return last_held_; }
+  bool seen_lost() const { return seen_lost_; }
+
+ private:
+  void look() {
+    while (!stop_) {
+      const auto now = boottime_clock::now();
+      if (grant_) {
+        if (seen_lost_) ++revived_;
+        last_held_ = now;
+      } else {
+        seen_lost_ = true;
+      }
+      std::this_thread::yield();
+    }
+    CHECK(revived_ == 0);
+  }
+
+  grant grant_;
+  std::atomic<boottime_clock::time_point> last_held_{boottime_clock::time_point{}};
+  std::atomic<bool> seen_lost_{false};
+  std::atomic<bool> stop_{false};
+  int revived_ = 0;
+  std::thread thread_;
+};
+
+/// Lets a time pass that is different each time, so that the fault meets the proofs in every phase.
+void hold_for_a_while(std::chrono::milliseconds session_timeout) {
+  static std::minstd_rand random{std::random_device{}()};
+  const auto until = boottime_clock::now() + session_timeout * std::uniform_int_distribution{0, 100}(random) / 100;
+  while (boottime_clock::now() < until) pause();
+}
+
+/// One holder, one successor, one fault between them. @returns by how much the old grant outlived the beginning of the
+/// new one.
+template <class Fault, class Mend>
+std::chrono::nanoseconds overlap_after(client& first, client& second, std::chrono::milliseconds session_timeout,
+                                       Fault fault, Mend mend) {
+  const auto path = fresh_path();
+  mutex holder{first, path};
+  mutex successor{second, path};
+  REQUIRE(holder.try_lock_for(patience()));
+  const auto before = holder.held();
+  const watchman eye{before};
+  boottime_clock::time_point granted;
+  fencing_token after;
+  on_threads waiting;
+  waiting.start([&] {
+    REQUIRE(successor.try_lock_for(patience()));
+    granted = boottime_clock::now();
+    after = successor.held().fence();
+    successor.unlock();
+  });
+  REQUIRE(queued(path, 2));
+  hold_for_a_while(session_timeout);
+  REQUIRE(before);
+  fault();
+  waiting.join();
+  REQUIRE(eventually([&] { return eye.seen_lost(); }));
+  CHECK(after > before.fence());
+  CHECK(before.loss().has_value());
+  mend();
+  holder.unlock();
+  CHECK(holder.try_lock_for(patience()));
+  CHECK(holder.held().fence() > after);
+  holder.unlock();
+  CHECK(queued(path, 0));
+  return eye.last_held() - granted;
+}
+
+struct worst {
+  std::chrono::nanoseconds overlap = std::chrono::nanoseconds::min();
+  void add(std::chrono::nanoseconds one) { overlap = std::max(overlap, one); }
+  void report(const char* what) const {
+    std::printf("    %s: the loss came %.1f ms before the next grant, at least\n", what,
+                -std::chrono::duration<double, std::milli>{overlap}.count());
+    CHECK(overlap.count() <= 0);
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("loss") {
+  TEST_CASE("a client that is cut off knows before anybody else is granted") {
+    worst all;
+    for (int i = 0; i < repetitions(); ++i) {
+      for (const auto timeout : {1000ms, 3000ms}) {
+        proxy net{servers().addresses()};
+        client first{net.connect_string(), quick(timeout)};
+        client second{servers().connect_string(), quick(timeout)};
+        all.add(overlap_after(
+            first, second, timeout, [&] { i % 2 == 0 ? net.black_hole() : net.cut(); }, [&] { net.heal(); }));
+      }
+    }
+    all.report("client cut off");
+  }
+
+  TEST_CASE("a client whose server is cut off from the quorum knows, though it is still served") {
+    worst all;
+    for (int i = 0; i < repetitions(); ++i) {
+      const auto timeout = i % 2 == 0 ? 1000ms : 2500ms;
+      const auto followers = servers().followers();
+      REQUIRE(followers.size() == 2);
+      const auto cut = followers[static_cast<std::size_t>(i) % 2];
+      client first{servers().connect_string(cut), quick(timeout)};
+      client second{servers().connect_string(servers().leader().value()), quick(timeout)};
+      all.add(overlap_after(
+          first, second, timeout, [&] { servers().isolate(cut); },
+          [&] {
+            servers().heal();
+            servers().wait_until_serving(cut, patience());
+          }));
+    }
+    all.report("follower cut off");
+  }
+
+  TEST_CASE("a client on the side of a leader that is in the minority knows") {
+    worst all;
+    for (int i = 0; i < repetitions(); ++i) {
+      constexpr auto timeout = 1500ms;
+      const auto leader = servers().wait_for_leader(20s);
+      const auto followers = servers().followers();
+      client first{servers().connect_string(leader), quick(timeout)};
+      client second{servers().connect_string(followers.at(0)) + "," + servers().connect_string(followers.at(1)),
+                    quick(timeout)};
+      all.add(overlap_after(
+          first, second, timeout, [&] { servers().isolate(leader); },
+          [&] {
+            servers().heal();
+            servers().wait_until_serving(leader, patience());
+          }));
+    }
+    all.report("leader in the minority");
+  }
+
+  TEST_CASE("a process that was stopped sees its loss on the first look, and its token is refused") {
+    for (int i = 0; i < repetitions(); ++i) {
+      constexpr auto timeout = 1000ms;
+      const auto path = fresh_path();
+      child holder{HOLDER_PROCESS, {servers().connect_string(), path, std::to_string(timeout.count())}};
+      const auto said = holder.read_line();
+      REQUIRE(said.starts_with("held "));
+      const auto old_token = parse_fencing_token(said.substr(5));
+      holder.write_line("look");
+      REQUIRE(holder.read_line() == "held");
+
+      client second{servers().connect_string(), quick(timeout)};
+      mutex successor{second, path};
+      holder.signal(SIGSTOP);
+      REQUIRE(successor.try_lock_for(patience()));
+      fencing_token store = successor.held().fence();  // the largest that it has seen
+      holder.signal(SIGCONT);
+      holder.write_line("look");
+      CHECK(holder.read_line().starts_with("lost "));
+      CHECK(old_token < store);
+      successor.unlock();
+    }
+  }
+
+  TEST_CASE("when the leader is killed, the old grant ends before a new one begins, if it ends at all") {
+    for (int i = 0; i < repetitions(); ++i) {
+      constexpr auto timeout = 1000ms;
+      const auto path = fresh_path();
+      const auto leader = servers().wait_for_leader(20s);
+      client first{servers().connect_string(leader), quick(timeout)};
+      client second{servers().connect_string(), quick(timeout)};
+      mutex holder{first, path};
+      mutex successor{second, path};
+      REQUIRE(holder.try_lock_for(patience()));
+      const watchman eye{holder.held()};
+      boottime_clock::time_point granted;
+      on_threads waiting;
+      waiting.start([&] {
+        REQUIRE(successor.try_lock_for(60s));
+        granted = boottime_clock::now();
+        successor.unlock();
+      });
+      REQUIRE(queued(path, 2));
+      servers().kill(leader);  // the only server that the holder knows
+      waiting.join();
+      REQUIRE(eventually([&] { return eye.seen_lost(); }));
+      CHECK(eye.last_held() <= granted);
+      servers().start(leader);
+      holder.unlock();
+    }
+  }
+
+  TEST_CASE("a grant survives when every server is restarted in turn") {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick(20s)};
+    mutex holder{first, path};
+    holder.lock();
+    const auto before = holder.held();
+    const auto session = first.session_id();
+    for (std::size_t server = 0; server < servers().size(); ++server) {
+      servers().restart(server);
+      servers().wait_until_serving(server, 30s);
+    }
+    CHECK(before);
+    CHECK(first.session_id() == session);
+    CHECK(queue_at(path).size() == 1);
+    holder.unlock();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE("loss at the first disconnection, for those who ask for it") {
+    auto options = quick(20s);
+    options.when_lost = loss_policy::at_disconnection;
+    proxy net{servers().addresses()};
+    client owner{net.connect_string(), options};
+    const auto path = fresh_path();
+    mutex lock{owner, path};
+    lock.lock();
+    const auto before = lock.held();
+    net.disconnect();
+    CHECK(before.wait_for_end(patience()));
+    CHECK(before.loss() == loss_reason::deadline_passed);
+    lock.unlock();
+    CHECK(queued(path, 0));  // the session goes on, and the node is removed in it
+    CHECK(lock.try_lock_for(patience()));
+    lock.unlock();
+  }
+}
+
+}  // namespace latchkey::testing
