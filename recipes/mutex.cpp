@@ -15,7 +15,9 @@ mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std
 
 mutex::~mutex() { seat_->shut(); }
 
-void mutex::lock() { (void)seat_->acquire(detail::duration::max(), {}); }
+void mutex::lock() {
+  if (!seat_->acquire(detail::duration::max(), {})) throw error{errc::closed, "destroyed while it was waited for", path_};
+}
 
 bool mutex::lock(std::stop_token stop) { return seat_->acquire(detail::duration::max(), std::move(stop)); }
 

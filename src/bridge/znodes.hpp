@@ -123,6 +123,9 @@ class connector_listener : public znodes_listener {
   /// Events of the session may come before this.
   virtual void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> session, std::string failure) = 0;
 
+  /// The names of the hosts resolve to other addresses than those with which this session was opened.
+  virtual void on_moved(std::uint64_t /*epoch*/) {}
+
  protected:
   ~connector_listener() = default;
 };
@@ -134,6 +137,10 @@ class connector {
   virtual ~connector() = default;
 
   virtual void open(std::uint64_t epoch, connector_listener& listener) = 0;
+
+  /// Asks the name servers again; `on_moved` is called if the answer has changed. A session keeps the addresses that it was
+  /// opened with: the C client can be given others only at the price of other faults.
+  virtual void look_for_moved_hosts(std::uint64_t /*epoch*/, connector_listener& /*listener*/) {}
 
   /// Closes a session in the background: a connected one is ended at the ensemble, with its ephemeral nodes.
   /// `on_closed` runs afterwards on a thread of the connector: no event and no reply of that session can come any more.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/zookeeper_connector.hpp"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -19,6 +20,7 @@ namespace latchkey::detail {
 namespace {
 
 struct servers {
+  std::vector<std::string> sorted;
   std::string list;
   std::string failure;
 };
@@ -29,6 +31,8 @@ servers find_servers(const std::vector<std::string>& hosts) {
   if (addresses.empty()) return found;
   if (!found.failure.empty())
     log(log_level::warning, fmt::format("left out, as they do not resolve: {}", found.failure));
+  std::sort(addresses.begin(), addresses.end());
+  found.sorted = addresses;
   std::minstd_rand random{std::random_device{}()};
   found.list = to_server_list(std::move(addresses), random);
   return found;
@@ -64,9 +68,26 @@ zookeeper_connector::zookeeper_connector(connector_options options) {
 zookeeper_connector::~zookeeper_connector() = default;
 
 void zookeeper_connector::open(std::uint64_t epoch, connector_listener& listener) {
-  helpers_.run_in_halves([epoch, &listener, hosts = hosts_, options = options_]() -> std::function<void()> {
-    auto found = find_servers(*hosts);
-    return [epoch, &listener, options, found = std::move(found)] { open_handle(epoch, listener, *options, found); };
+  helpers_.run_in_halves(
+      [epoch, &listener, hosts = hosts_, options = options_, known = known_]() -> std::function<void()> {
+        auto found = find_servers(*hosts);
+        {
+          const std::lock_guard lock{known->mutex};
+          known->sorted = found.sorted;
+        }
+        return [epoch, &listener, options, found = std::move(found)] { open_handle(epoch, listener, *options, found); };
+      });
+}
+
+void zookeeper_connector::look_for_moved_hosts(std::uint64_t epoch, connector_listener& listener) {
+  helpers_.run_in_halves([epoch, &listener, hosts = hosts_, known = known_]() -> std::function<void()> {
+    const auto found = find_servers(*hosts);
+    const std::lock_guard lock{known->mutex};
+    // No answer, or a part of one, says nothing new.
+    const bool moved = found.failure.empty() && found.sorted != known->sorted;
+    return [epoch, &listener, moved] {
+      if (moved) listener.on_moved(epoch);
+    };
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,20 @@ class zookeeper_connector final : public connector {
   /// @throws std::system_error when the system has no thread for it
   void open(std::uint64_t epoch, connector_listener& listener) override;
 
+  void look_for_moved_hosts(std::uint64_t epoch, connector_listener& listener) override;
+
   void retire(std::unique_ptr<znodes> session, std::function<void()> on_closed) override;
 
  private:
+  /// The addresses of the session that was opened last; helpers come and go.
+  struct known_addresses {
+    std::mutex mutex;
+    std::vector<std::string> sorted;
+  };
+
   std::shared_ptr<const std::vector<std::string>> hosts_;
   std::shared_ptr<const handle_options> options_;
+  std::shared_ptr<known_addresses> known_ = std::make_shared<known_addresses>();
   helper_threads helpers_;
 };
 

@@ -128,6 +128,7 @@ void ticket::enqueue() {
 void ticket::send_create() {
   state_ = state::enqueuing;
   forget_node();
+  created_ = reply_code::not_sent;
   prefix_ = ticket_prefix(unique_id(), kind_);
   // The reply is heard even when the ticket has been left meanwhile: a node that was made must go.
   through().submit({.kind = operation::create,

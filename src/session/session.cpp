@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+
 namespace latchkey::detail {
 namespace {
 
@@ -64,9 +68,13 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
       return;
     }
     failure_ = std::move(failure);
-    if (!opened) return open_later();
+    if (!opened) {
+      log(log_level::warning, failure_);
+      return open_later();
+    }
     handle_ = std::move(opened);
     failures_ = 0;
+    look_for_moved_hosts();
     if (std::exchange(connected_before_opened_, false)) become_connected(info_);
   });
 }
@@ -74,6 +82,7 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
 void session::close(std::function<void()> on_closed) {
   closing_ = true;
   strand_.cancel(open_timer_);
+  strand_.cancel(move_timer_);
   strand_.cancel(overseer_);
   if (opening_ != 0) {
     on_closed_ = std::move(on_closed);
@@ -117,6 +126,10 @@ void session::become_connected(session_info info) {
   if (info.timeout > wanted_timeout_) return end(session_end::timeout_refused);
   connected_ = true;
   ever_connected_ = true;
+  strand_.cancel(move_timer_);
+  if (log_enabled()) {
+    log(log_level::info, fmt::format("connected: session {:#x}, timeout {} ms", info.id, info.timeout.count()));
+  }
   listener_.on_connected(is_new);
 }
 
@@ -125,15 +138,37 @@ void session::become_disconnected() {
   connected_ = false;
   // What was answered has been delivered before this event; the rest has no answer any more.
   answer_everything(reply_code::unknown_outcome);
+  look_for_moved_hosts();
   listener_.on_disconnected();
+}
+
+/// Whoever has been out of reach for longer than a session lasts may be so because every server has a new address.
+void session::look_for_moved_hosts() {
+  strand_.cancel(move_timer_);
+  const auto timeout = std::max(wanted_timeout_, duration{info_.timeout});
+  move_timer_ = strand_.in(timeout + timeout / 2, [this] {
+    move_timer_ = {};
+    connector_.look_for_moved_hosts(epoch_, *this);
+    look_for_moved_hosts();
+  });
+}
+
+void session::on_moved(std::uint64_t epoch) {
+  strand_.run([&] {
+    if (epoch != epoch_ || closing_ || connected_ || !handle_) return;
+    log(log_level::warning, "the names of the hosts resolve to other addresses: beginning a new session there");
+    end(session_end::expired);
+  });
 }
 
 void session::end(session_end why) {
   connected_ = false;
+  strand_.cancel(move_timer_);
   if (opening_ != 0) ++epoch_;  // refused before we have heard that it was opened: it will be retired then
   if (handle_) connector_.retire(std::move(handle_), [] {});
   answer_everything(reply_code::session_over);
   watches_.clear();
+  if (why == session_end::expired) log(log_level::warning, "the session is over; locks held in it are lost");
   listener_.on_session_over(why);
   if (why == session_end::expired && !closing_) open();
 }
@@ -176,18 +211,10 @@ void session::send(waiting next) {
   const auto sent = strand_.now();  // before it is sent: a proof must not look younger than it is
   const auto id = first_id_ + pending_.size();
   const bool is_sent = handle_ && handle_->send(id, std::move(next.what));
-  if (!is_sent) {
-    // Not at once: who sends it again should find another state of affairs.
-    strand_.in(10ms, [this, reply_to = std::move(next.on_reply), watch = std::move(next.watch)]() mutable {
-      forget(watch);
-      reply nothing;
-      nothing.code = reply_code::not_sent;
-      reply_to(nothing);
-    });
-    return;
-  }
-  pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch)});
+  pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), !is_sent});
   ++unanswered_;
+  // Not at once: who sends it again should find another state of affairs.
+  if (!is_sent) strand_.in(10ms, [this, id] { answer_refused(id + 1); });
   watch_over_requests();
 }
 
@@ -202,6 +229,7 @@ void session::send_backlog() {
 void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
   strand_.run([&] {
     if (epoch != epoch_) return;
+    answer_refused(id);
     auto request = take(id);
     if (!request.on_reply) return;
     if (is_quorum_operation(request.kind) && is_committed(request.kind, with)) listener_.on_proof(request.sent);
@@ -221,6 +249,17 @@ session::pending session::take(std::uint64_t id) {
     ++first_id_;
   }
   return taken;
+}
+
+/// Answers come in the order of the requests, those of refused ones too.
+void session::answer_refused(std::uint64_t before) {
+  for (auto id = first_id_; id < before; ++id) {
+    if (id < first_id_ || id - first_id_ >= pending_.size() || !pending_[id - first_id_].refused) continue;
+    auto request = take(id);
+    reply nothing;
+    nothing.code = reply_code::not_sent;
+    if (request.on_reply) answer(request, nothing);
+  }
 }
 
 void session::answer(pending& request, reply& with) {
@@ -249,7 +288,7 @@ void session::answer_everything(reply_code code) {
   for (auto request : requests) {
     if (!request.on_reply) continue;
     reply with;
-    with.code = code;
+    with.code = request.refused && code == reply_code::unknown_outcome ? reply_code::not_sent : code;
     answer(request, with);
   }
   for (auto each : unsent) {

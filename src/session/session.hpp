@@ -86,6 +86,7 @@ class session final : connector_listener {
     operation kind{};
     time_point sent;
     watch_id watch;
+    bool refused = false;  // was not sent, and is to be told so in its turn
   };
   struct waiting {
     request what;
@@ -99,17 +100,20 @@ class session final : connector_listener {
   };
 
   void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) override;
+  void on_moved(std::uint64_t epoch) override;
   void on_connection(std::uint64_t epoch, connection_state state, session_info info) override;
   void on_reply(std::uint64_t epoch, std::uint64_t id, reply answer) override;
   void on_watch(std::uint64_t epoch, watch_event event, std::string_view path) override;
 
   void become_connected(session_info info);
   void become_disconnected();
+  void look_for_moved_hosts();
   void end(session_end why);
   void open_later();
   void send(waiting next);
   void send_backlog();
   void answer(pending& request, reply& with);
+  void answer_refused(std::uint64_t before);
   void arm(const watch_id& watch);
   pending take(std::uint64_t id);
   void answer_everything(reply_code code);
@@ -133,6 +137,7 @@ class session final : connector_listener {
   unsigned failures_ = 0;
   std::minstd_rand jitter_;
   timer_id open_timer_;
+  timer_id move_timer_;
 
   std::deque<pending> pending_;  // the id of the first is first_id_; answers come in order
   std::uint64_t first_id_ = 1;

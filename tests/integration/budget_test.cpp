@@ -120,13 +120,13 @@ TEST_SUITE("budget") {
     holder.unlock();
   }
 
-  TEST_CASE("local callers cost at most five requests for sixteen turns") {
+  TEST_CASE_TEMPLATE("local callers cost at most five requests for sixteen turns", actors, LATCHKEY_ACTORS) {
     constexpr int waiters = 160;
     const auto path = fresh_path();
     servers().create_all(path);
     counted here;
     mutex lock{here.owner, path};
-    on_fibers all;
+    actors all;
     for (int i = 0; i < waiters; ++i) {
       all.start([&] {
         lock.lock();

@@ -30,7 +30,7 @@ std::size_t watches_of(std::int64_t session) {
 }  // namespace
 
 TEST_SUITE("faults") {
-  TEST_CASE_TEMPLATE("the reply to the create is lost, after or before its effect", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("the reply to the create is lost, after or before its effect", actors, LATCHKEY_ACTORS) {
     for (const bool after : {true, false}) {
       CAPTURE(after);
       const auto path = fresh_path();
@@ -56,7 +56,7 @@ TEST_SUITE("faults") {
     }
   }
 
-  TEST_CASE_TEMPLATE("the reply to the delete is lost, after or before its effect", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("the reply to the delete is lost, after or before its effect", actors, LATCHKEY_ACTORS) {
     for (const bool after : {true, false}) {
       CAPTURE(after);
       const auto path = fresh_path();
@@ -80,8 +80,7 @@ TEST_SUITE("faults") {
     }
   }
 
-  TEST_CASE_TEMPLATE("a call that is cancelled while its create is in flight leaves no node", actors, on_threads,
-                     on_fibers) {
+  TEST_CASE_TEMPLATE("a call that is cancelled while its create is in flight leaves no node", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     servers().create_all(path);
     reached_by_proxy here;
@@ -103,7 +102,7 @@ TEST_SUITE("faults") {
   }
 
   TEST_CASE_TEMPLATE("a call that is cancelled while its create is in flight leaves no node though the reply is lost",
-                     actors, on_threads, on_fibers) {
+                     actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     servers().create_all(path);
     reached_by_proxy here;
@@ -121,7 +120,7 @@ TEST_SUITE("faults") {
     CHECK(queued(path, 0));
   }
 
-  TEST_CASE_TEMPLATE("the predecessor vanishes between list and watch", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("the predecessor vanishes between list and watch", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     reached_by_proxy here;
@@ -145,7 +144,7 @@ TEST_SUITE("faults") {
     CHECK(queued(path, 0));
   }
 
-  TEST_CASE_TEMPLATE("on a frozen network a timed call ends when it promised to", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("on a frozen network a timed call ends when it promised to", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     reached_by_proxy here;
     mutex lock{here.owner, path};
@@ -199,7 +198,7 @@ TEST_SUITE("faults") {
     CHECK(queued(path, 0));
   }
 
-  TEST_CASE_TEMPLATE("waits that time out leave no node and no watch", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("waits that time out leave no node and no watch", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -219,7 +218,7 @@ TEST_SUITE("faults") {
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("one waiter is woken by a release, whoever else waits", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("one waiter is woken by a release, whoever else waits", actors, LATCHKEY_ACTORS) {
     constexpr int waiters = 6;
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};

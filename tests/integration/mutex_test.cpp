@@ -6,9 +6,11 @@
 #include <mutex>
 
 #include <doctest/doctest.h>
+#ifndef LATCHKEY_WITHOUT_FIBERS
 #include <boost/fiber/algo/work_stealing.hpp>
 #include <boost/fiber/barrier.hpp>
 #include <boost/fiber/operations.hpp>
+#endif
 
 #include "support/support.hpp"
 
@@ -63,7 +65,7 @@ TEST_SUITE("mutex") {
     CHECK(queued(path, 0));
   }
 
-  TEST_CASE_TEMPLATE("callers of several clients never overlap", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("callers of several clients never overlap", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -85,6 +87,7 @@ TEST_SUITE("mutex") {
     CHECK(queued(path, 0));
   }
 
+#ifndef LATCHKEY_WITHOUT_FIBERS
   TEST_CASE("fibers that migrate between threads never overlap") {
     constexpr int threads = 3;
     const auto path = fresh_path();
@@ -116,8 +119,9 @@ TEST_SUITE("mutex") {
     pool.join();
     section.check(threads * 6 * 5);
   }
+#endif
 
-  TEST_CASE_TEMPLATE("a mutex released by its holder passes to the next in line", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("a mutex released by its holder passes to the next in line", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -143,7 +147,7 @@ TEST_SUITE("mutex") {
     CHECK(granted);
   }
 
-  TEST_CASE_TEMPLATE("two objects of one client exclude each other", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("two objects of one client exclude each other", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     mutex one{owner, path};
@@ -162,8 +166,8 @@ TEST_SUITE("mutex") {
     section.check(20);
   }
 
-  TEST_CASE_TEMPLATE("a try fails while somebody else has the lock, and takes it when it is free", actors, on_threads,
-                     on_fibers) {
+  TEST_CASE_TEMPLATE("a try fails while somebody else has the lock, and takes it when it is free", actors,
+                     LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -185,7 +189,7 @@ TEST_SUITE("mutex") {
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("a timed call ends when it promised to", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("a timed call ends when it promised to", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -209,7 +213,7 @@ TEST_SUITE("mutex") {
     other.unlock();
   }
 
-  TEST_CASE_TEMPLATE("a stop token cancels the wait and nothing else", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("a stop token cancels the wait and nothing else", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -233,7 +237,7 @@ TEST_SUITE("mutex") {
     other.unlock();
   }
 
-  TEST_CASE_TEMPLATE("locking again what one holds is an error, not a deadlock", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("locking again what one holds is an error, not a deadlock", actors, LATCHKEY_ACTORS) {
     client owner{servers().connect_string(), quick()};
     mutex lock{owner, fresh_path()};
     actors all;
@@ -248,7 +252,7 @@ TEST_SUITE("mutex") {
   }
 
   TEST_CASE_TEMPLATE("callers of one object take turns in the order they came, each with a token of its own", actors,
-                     on_threads, on_fibers) {
+                     LATCHKEY_ACTORS) {
     client owner{servers().connect_string(), quick()};
     mutex lock{owner, fresh_path(), {.turns = 100}};
     lock.lock();
@@ -273,13 +277,13 @@ TEST_SUITE("mutex") {
     });
     all.join();
     CHECK(order.size() == 5);
-    if (std::is_same_v<actors, on_fibers>) CHECK(std::is_sorted(order.begin(), order.end()));
+    if (!std::is_same_v<actors, on_threads>) CHECK(std::is_sorted(order.begin(), order.end()));
     CHECK(std::is_sorted(fences.begin(), fences.end()));
     CHECK(std::adjacent_find(fences.begin(), fences.end()) == fences.end());
     CHECK(first < fences.front());
   }
 
-  TEST_CASE_TEMPLATE("a place is given up after its turns when somebody else waits", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("a place is given up after its turns when somebody else waits", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};

@@ -17,8 +17,8 @@ void expire_session(client& owner) { REQUIRE(servers().expire(owner.session_id()
 }  // namespace
 
 TEST_SUITE("session") {
-  TEST_CASE_TEMPLATE("an expired session is the loss of its grant, and the next in line is served", actors, on_threads,
-                     on_fibers) {
+  TEST_CASE_TEMPLATE("an expired session is the loss of its grant, and the next in line is served", actors,
+                     LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick(20s)};  // the expiry is known long before the deadline passes
     client second{servers().connect_string(), quick()};
@@ -59,7 +59,7 @@ TEST_SUITE("session") {
   }
 
   TEST_CASE_TEMPLATE("a waiter whose session expired queues again, and is not granted the lock on its old node", actors,
-                     on_threads, on_fibers) {
+                     LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -144,7 +144,7 @@ TEST_SUITE("session") {
     lock.unlock();
   }
 
-  TEST_CASE_TEMPLATE("a waiter whose node was deleted queues again", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("a waiter whose node was deleted queues again", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -166,7 +166,7 @@ TEST_SUITE("session") {
     CHECK(queued(path, 0));
   }
 
-  TEST_CASE_TEMPLATE("deleting a waiter in the middle does not promote its successor", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("deleting a waiter in the middle does not promote its successor", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client one{servers().connect_string(), quick()};
     client two{servers().connect_string(), quick()};
@@ -205,7 +205,7 @@ TEST_SUITE("session") {
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("closing a client wakes every waiter and leaves nothing", actors, on_threads, on_fibers) {
+  TEST_CASE_TEMPLATE("closing a client wakes every waiter and leaves nothing", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};

@@ -11,8 +11,10 @@
 #include <thread>
 #include <vector>
 
+#ifndef LATCHKEY_WITHOUT_FIBERS
 #include <boost/fiber/fiber.hpp>
 #include <boost/fiber/future.hpp>
+#endif
 
 namespace latchkey::testing {
 
@@ -42,6 +44,26 @@ class on_threads {
   std::vector<std::thread> threads_;
   std::vector<std::future<void>> results_;
 };
+
+#ifdef LATCHKEY_WITHOUT_FIBERS
+
+/// The kinds of actors, for TEST_CASE_TEMPLATE.
+#define LATCHKEY_ACTORS on_threads
+
+/// Something that happens once, which actors can wait for.
+class signal {
+ public:
+  void set() { promise_.set_value(); }
+  void wait() { future_.wait(); }
+
+ private:
+  std::promise<void> promise_;
+  std::shared_future<void> future_ = promise_.get_future().share();
+};
+
+#else
+
+#define LATCHKEY_ACTORS on_threads, on_fibers
 
 /// Bodies, each in a fiber of its own, all on the calling thread: while one waits, the others run.
 class on_fibers {
@@ -79,5 +101,7 @@ class signal {
   boost::fibers::promise<void> promise_;
   boost::fibers::shared_future<void> future_ = promise_.get_future().share();
 };
+
+#endif
 
 }  // namespace latchkey::testing

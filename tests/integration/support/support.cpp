@@ -7,7 +7,11 @@
 #include <atomic>
 
 #include <fmt/format.h>
+#ifdef LATCHKEY_WITHOUT_FIBERS
+#include <thread>
+#else
 #include <boost/fiber/operations.hpp>
+#endif
 
 #include "base/node_name.hpp"
 
@@ -44,7 +48,13 @@ client_options quick(std::chrono::milliseconds session_timeout) {
 
 std::chrono::milliseconds patience() { return 15s * slowdown; }
 
-void pause() { boost::this_fiber::sleep_for(2ms); }
+void pause() {
+#ifdef LATCHKEY_WITHOUT_FIBERS
+  std::this_thread::sleep_for(2ms);
+#else
+  boost::this_fiber::sleep_for(2ms);
+#endif
+}
 
 std::vector<std::string> queue_at(const std::string& path) {
   auto names = servers().children(path);
