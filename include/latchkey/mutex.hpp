@@ -19,7 +19,7 @@ class seat;
 }
 
 struct mutex_options {
-  /// How many callers of one object may have the lock in turn while somebody outside is waiting.
+  /// How many callers of one object may have the lock in turn before it goes back to the end of the queue.
   std::uint32_t turns = 16;
 };
 
