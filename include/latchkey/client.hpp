@@ -4,10 +4,12 @@
 /// The connection to an ensemble that locks share.
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <latchkey/error.hpp>

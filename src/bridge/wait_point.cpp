@@ -96,10 +96,11 @@ std::uint64_t current_fiber() {
   thread_local const std::uint64_t identity = ++last;
   return identity;
 #else
-  // Not destroyed: fibers may end later than static objects do.
-  static auto& identity = *new boost::fibers::fiber_specific_ptr<std::uint64_t>;
-  if (identity.get() == nullptr) identity.reset(new std::uint64_t{++last});
-  return *identity;
+  // The pointer itself is the number: what it pointed to would not be freed for the main fiber of a thread. Never
+  // destroyed: fibers may end later than static objects do.
+  static auto& identity = *new boost::fibers::fiber_specific_ptr<char>{[](char*) {}};
+  if (identity.get() == nullptr) identity.reset(reinterpret_cast<char*>(static_cast<std::uintptr_t>(++last)));
+  return reinterpret_cast<std::uintptr_t>(identity.get());
 #endif
 }
 

@@ -110,6 +110,7 @@ class session final : connector_listener {
   void look_for_moved_hosts();
   void end(session_end why);
   void open_later();
+  void retire_late(std::unique_ptr<znodes> opened);
   void send(waiting next);
   void send_backlog();
   void answer(pending& request, reply& with);
