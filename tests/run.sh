@@ -89,7 +89,7 @@ install_packages
 # Fibers keep their frames on stacks of their own, where the search for use after return does not work.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=0:strict_string_checks=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
-export TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1:suppressions=$latchkey_root/tests/tsan.supp}"
 
 # Only CI insists on no warnings: a newer compiler than ours has new ones. Else the build is shared with examples/run.sh.
 normal=dev
