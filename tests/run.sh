@@ -103,7 +103,7 @@ check_label() { # preset
 }
 
 test_normal() {
-  configure "$normal" || give_up "CMake failed"
+  configure "$normal" -DLATCHKEY_BUILD_TESTS=ON -DLATCHKEY_BUILD_EXAMPLES=ON || give_up "CMake failed"
   check_label "$normal"
   prepare "$normal" all all_verify_interface_header_sets
   if [[ -n $label ]]; then
