@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fake/fake_leader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace latchkey::testing {
+namespace {
+
+using detail::operation;
+using detail::reply_code;
+
+std::string_view parent_of(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == 0 || slash == path.npos ? std::string_view{"/"} : path.substr(0, slash);
+}
+
+std::string sequence(std::int32_t counter) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%010d", counter);
+  return text.data();
+}
+
+}  // namespace
+
+// Sessions
+
+ensemble_session& fake_leader::open_session(duration timeout) {
+  auto& session = *sessions_.emplace_back(std::make_unique<ensemble_session>());
+  session.id = first_session + static_cast<std::int64_t>(sessions_.size()) - 1;
+  session.timeout = timeout;
+  touch(session);
+  commit opened;
+  opened.kind = commit_kind::session_opened;
+  opened.session = session.id;
+  append(std::move(opened));
+  await_expiry(session, time_.random().between({}, plan_.expires_late));
+  return session;
+}
+
+void fake_leader::await_expiry(ensemble_session& session, duration late) {
+  const auto due = std::max(session.touched + session.timeout + late, unavailable_until_ + duration{1});
+  time_.at(due, [this, &session] {
+    if (session.over) return;
+    const auto later = time_.random().between({}, plan_.expires_late);
+    if (available() && session.touched + session.timeout <= time_.now()) return end_session(session);
+    await_expiry(session, later);
+  });
+}
+
+void fake_leader::end_session(ensemble_session& session) {
+  if (session.over) return;
+  session.over = true;
+  session.late.clear();
+  commit over;
+  over.kind = commit_kind::session_over;
+  over.session = session.id;
+  over.gone = std::exchange(session.ephemerals, {});
+  append(std::move(over));
+}
+
+// Requests
+
+write_result fake_leader::process(ensemble_session& from, const detail::request& what) {
+  if (from.over)
+    return {.code = reply_code::session_over, .path = 0, .stat = {}, .results = {}, .position = log_.size()};
+  switch (what.kind) {
+    case operation::create:
+      return create_requested(from, what);
+    case operation::remove:
+      if (forbidden(operation::remove, parent_of(what.path))) return refuse(from.id, reply_code::no_permission);
+      return remove(from.id, what.path);
+    case operation::check:
+      return check(from, what.paths);
+    case operation::sync:  // is no transaction: it only waits for the ones before it
+      return {.code = reply_code::ok, .path = 0, .stat = {}, .results = {}, .position = log_.size()};
+    case operation::children:
+    case operation::get:
+      break;
+  }
+  return refuse(from.id, reply_code::invalid);
+}
+
+write_result fake_leader::create_requested(ensemble_session& from, const detail::request& what) {
+  if (forbidden(operation::create, parent_of(what.path))) return refuse(from.id, reply_code::no_permission);
+  const bool sequential = what.mode == detail::create_mode::ephemeral_sequential;
+  auto path = what.path;
+  if (sequential) {
+    const auto* parent = find(parent_of(path));
+    path += sequence(parent ? parent->counter : 0);
+  }
+  return create(from.id, std::move(path), what.data, what.mode == detail::create_mode::container,
+                sequential ? from.id : 0);
+}
+
+write_result fake_leader::create(std::int64_t session, std::string path, std::string data, bool container,
+                                 std::int64_t owner) {
+  if (!path_table::valid(path)) return refuse(session, reply_code::invalid);
+  const auto* parent = find(parent_of(path));
+  if (!parent) return refuse(session, reply_code::no_node);
+  if (find(path)) return refuse(session, reply_code::node_exists);
+  if (parent->owner != 0) return refuse(session, reply_code::no_children_for_ephemerals);
+  commit created;
+  created.kind = commit_kind::created;
+  created.path = paths_.intern(path);
+  created.session = session;
+  created.container = container;
+  created.owner = owner;
+  created.data = std::move(data);
+  if (owner != 0) this->session(owner).ephemerals.push_back(created.path);
+  return append(std::move(created));
+}
+
+write_result fake_leader::remove(std::int64_t session, std::string_view path) {
+  const auto* node = find(path);
+  if (!node) return refuse(session, reply_code::no_node);
+  if (path == "/") return refuse(session, reply_code::invalid);
+  if (!node->children.empty()) return refuse(session, reply_code::not_empty);
+  commit removed;
+  removed.kind = commit_kind::removed;
+  removed.path = *paths_.find(path);
+  removed.session = session;
+  if (node->owner != 0) std::erase(this->session(node->owner).ephemerals, removed.path);
+  return append(std::move(removed));
+}
+
+write_result fake_leader::change(std::string_view path, std::string data) {
+  if (!find(path)) return refuse(0, reply_code::no_node);
+  commit changed;
+  changed.kind = commit_kind::changed;
+  changed.path = *paths_.find(path);
+  changed.data = std::move(data);
+  return append(std::move(changed));
+}
+
+write_result fake_leader::check(ensemble_session& from, const std::vector<std::string>& paths) {
+  std::vector<reply_code> results;
+  auto outcome = paths.empty() ? reply_code::invalid : reply_code::ok;
+  for (const auto& path : paths) {
+    if (outcome != reply_code::ok) {
+      results.push_back(reply_code::unknown_outcome);  // as RUNTIMEINCONSISTENCY stands behind the one that failed
+    } else {
+      if (forbidden(operation::check, path)) {
+        outcome = reply_code::no_permission;
+      } else if (!find(path)) {
+        outcome = reply_code::no_node;
+      }
+      results.push_back(outcome);
+    }
+  }
+  commit checked;
+  checked.kind = outcome == reply_code::ok ? commit_kind::checked : commit_kind::failed;
+  checked.session = from.id;
+  auto result = append(std::move(checked));
+  result.code = outcome;
+  result.results = std::move(results);
+  return result;
+}
+
+void fake_leader::process_late(ensemble_session& from, detail::request what, time_point when) {
+  from.late.push_back({++last_late_, std::move(what)});
+  time_.at(when, [this, &from, number = last_late_] {
+    if (!available()) return;
+    while (!from.late.empty() && from.late.front().number <= number) {
+      const auto what_is_late = std::move(from.late.front().what);
+      from.late.pop_front();
+      process(from, what_is_late);
+    }
+  });
+}
+
+void fake_leader::settle_late(ensemble_session& from) {
+  while (!from.late.empty() && time_.random().coin()) {
+    const auto what = std::move(from.late.front().what);
+    from.late.pop_front();
+    process(from, what);
+  }
+  from.late.clear();
+}
+
+// Others
+
+void fake_leader::reap(bool unused) {
+  for (path_id path = 1;; ++path) {
+    if (path >= paths_.size()) return;
+    const auto* node = tree_.find(path);
+    if (!node || !node->container || !node->children.empty() || (node->counter == 0 && !unused)) continue;
+    commit removed;
+    removed.kind = commit_kind::removed;
+    removed.path = path;
+    append(std::move(removed));
+  }
+}
+
+void fake_leader::elect(duration length) {
+  unavailable_until_ = std::max(unavailable_until_, time_.now() + length);
+  zxid_ = ((zxid_ >> 32) + 1) << 32;
+  for (const auto& session : sessions_) {
+    session->touched = unavailable_until_;  // a new leader knows of no touches: it begins all timers anew
+    session->late.clear();
+  }
+}
+
+write_result fake_leader::refuse(std::int64_t session, reply_code code) {
+  commit failed;
+  failed.kind = commit_kind::failed;
+  failed.session = session;
+  auto result = append(std::move(failed));
+  result.code = code;
+  return result;
+}
+
+write_result fake_leader::append(commit what) {
+  what.zxid = ++zxid_;
+  what.time = time_.now();
+  const write_result result{.code = reply_code::ok,
+                            .path = what.path,
+                            .stat = {.czxid = what.zxid, .ephemeral_owner = what.owner},
+                            .results = {},
+                            .position = log_.size() + 1};
+  tree_.apply(what, log_.size(), paths_);
+  log_.push_back(std::move(what));
+  committed_();
+  return result;
+}
+
+const fake_node* fake_leader::find(std::string_view path) const {
+  const auto number = paths_.find(path);
+  return number ? tree_.find(*number) : nullptr;
+}
+
+bool fake_leader::forbidden(operation kind, std::string_view path) const noexcept {
+  return std::any_of(forbidden_.begin(), forbidden_.end(),
+                     [&](const auto& each) { return each.first == kind && each.second == path; });
+}
+
+}  // namespace latchkey::testing

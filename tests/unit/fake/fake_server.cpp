@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fake/fake_server.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace latchkey::testing {
+
+using detail::watch_event;
+
+fake_server::fake_server(simulation& time, const path_table& paths, fake_leader& leader, const fault_plan& plan,
+                         unsigned number)
+    : time_{time}, paths_{paths}, leader_{leader}, plan_{plan}, number_{number} {
+  // The servers do not ping at the same time.
+  time_.after(time_.random().between({}, plan_.tick / 2), [this] { ping_leader(); });
+}
+
+// The log
+
+void fake_server::on_commit() {
+  const auto lag = std::max(plan_.lag.draw(time_.random()), own_lag_.draw(time_.random()));
+  const auto due = time_.now() + (is_leader_ ? duration::zero() : lag);
+  due_.push_back(due_.empty() ? due : std::max(due, due_.back()));
+  schedule();
+}
+
+void fake_server::schedule() {
+  if (scheduled_ || due_.empty() || is_cut_) return;
+  scheduled_ = true;
+  time_.at(due_.front(), [this] {
+    scheduled_ = false;
+    apply_due();
+    schedule();
+  });
+}
+
+void fake_server::apply_due() {
+  if (is_cut_) return;
+  const auto before = applied_;
+  while (!due_.empty() && due_.front() <= time_.now()) apply_next();
+  if (applied_ == before) return;
+  const auto clients = clients_;  // some may leave
+  for (auto* const client : clients) client->on_progress();
+}
+
+void fake_server::catch_up(std::size_t position) {
+  if (is_cut_) return;
+  for (std::size_t i = 0; i < due_.size() && applied_ + i < position; ++i) due_[i] = time_.now();
+  apply_due();
+}
+
+void fake_server::apply_next() {
+  due_.pop_front();
+  const auto& what = leader_.log()[applied_];
+  tree_.apply(what, applied_, paths_);
+  ++applied_;
+  fire_events(what);
+}
+
+// Watches
+
+void fake_server::fire_events(const commit& what) {
+  switch (what.kind) {
+    case commit_kind::created:
+      return fire(child_watches_, paths_.parent(what.path), watch_event::children_changed);
+    case commit_kind::changed:
+      return fire(data_watches_, what.path, watch_event::changed);
+    case commit_kind::removed:
+      return fire_removed(what.path);
+    case commit_kind::session_over:
+      for (const auto path : what.gone) fire_removed(path);
+      for (auto* const client : std::vector<server_side*>{clients_}) {
+        if (client->session() && client->session()->id == what.session) client->on_server_closes();
+      }
+      return;
+    case commit_kind::session_opened:
+      return touch(leader_.session(what.session));  // commitSession, on every server
+    case commit_kind::checked:
+    case commit_kind::failed:
+      return;
+  }
+}
+
+/// Who watches both data and children of the node hears of it once.
+void fake_server::fire_removed(path_id path) {
+  auto told = data_watches_.extract(path);
+  if (const auto children = child_watches_.extract(path)) {
+    for (auto* const client : children.mapped()) {
+      const bool both = told && std::find(told.mapped().begin(), told.mapped().end(), client) != told.mapped().end();
+      if (!both) client->on_event(watch_event::deleted, path);
+    }
+  }
+  if (told) {
+    for (auto* const client : told.mapped()) client->on_event(watch_event::deleted, path);
+  }
+  fire(child_watches_, paths_.parent(path), watch_event::children_changed);
+}
+
+void fake_server::fire(watch_table& table, path_id path, watch_event event) {
+  const auto told = table.extract(path);
+  if (!told) return;
+  for (auto* const client : told.mapped()) client->on_event(event, path);
+}
+
+void fake_server::watch(watch_kind kind, path_id path, server_side& client) {
+  auto& watchers = (kind == watch_kind::data ? data_watches_ : child_watches_)[path];
+  if (std::find(watchers.begin(), watchers.end(), &client) == watchers.end()) watchers.push_back(&client);
+}
+
+std::size_t fake_server::watches() const noexcept {
+  std::size_t sum = 0;
+  for (const auto* const table : {&data_watches_, &child_watches_}) {
+    for (const auto& [path, watchers] : *table) sum += watchers.size();
+  }
+  return sum;
+}
+
+void fake_server::detach(server_side& client) {
+  std::erase(clients_, &client);
+  for (auto* const table : {&data_watches_, &child_watches_}) {
+    for (auto at = table->begin(); at != table->end();) {
+      std::erase(at->second, &client);
+      at = at->second.empty() ? table->erase(at) : std::next(at);
+    }
+  }
+}
+
+// The leader
+
+void fake_server::touch(ensemble_session& session) {
+  if (is_leader_ && reaches_leader()) return leader_.touch(session);
+  session.touched_at |= 1u << number_;
+}
+
+void fake_server::report_touches() {
+  if (!reaches_leader()) return;
+  for (const auto& session : leader_.sessions()) {
+    if ((session->touched_at & (1u << number_)) == 0) continue;
+    session->touched_at &= ~(1u << number_);
+    leader_.touch(*session);
+  }
+}
+
+void fake_server::ping_leader() {
+  report_touches();
+  time_.after(plan_.tick / 2, [this] { ping_leader(); });
+}
+
+void fake_server::cut(duration length) {
+  is_cut_ = true;
+  const auto number = ++cuts_;
+  if (length > plan_.sync_limit) {
+    time_.after(plan_.sync_limit, [this, number] {
+      if (is_cut_ && number == cuts_) disconnect_clients();
+    });
+  }
+  time_.after(length, [this, number] { end_cut(number); });
+}
+
+void fake_server::end_cut(std::uint64_t cut) {
+  if (is_cut_ && cut == cuts_) heal();
+}
+
+void fake_server::heal() {
+  if (!std::exchange(is_cut_, false)) return;
+  if (std::exchange(missed_election_, false)) on_election();
+  report_touches();  // the leader's pings have waited on the wire, and are answered at once
+  schedule();
+  const auto clients = clients_;
+  for (auto* const client : clients) client->on_progress();
+}
+
+/// A server that has lost its leader serves nobody before it has found the next one, and has forgotten all touches.
+void fake_server::on_election() {
+  if (is_cut_) {
+    missed_election_ = true;
+    return;
+  }
+  disconnect_clients();
+  for (const auto& session : leader_.sessions()) session->touched_at &= ~(1u << number_);
+}
+
+void fake_server::disconnect_clients() {
+  const auto clients = clients_;
+  for (auto* const client : clients) client->on_server_closes();
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// One server of a fake ensemble: its own, possibly old, view of the tree, the watches set on it, and its link to the
+/// leader.
+
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "bridge/znodes.hpp"
+#include "fake/fake_leader.hpp"
+
+namespace latchkey::testing {
+
+/// A connection of a client, seen from its server.
+class server_side {
+ public:
+  /// The server has applied more of the log, or reaches the leader again.
+  virtual void on_progress() = 0;
+  virtual void on_event(detail::watch_event event, path_id path) = 0;
+  /// The server closes the connection.
+  virtual void on_server_closes() = 0;
+  virtual const ensemble_session* session() const noexcept = 0;
+
+ protected:
+  ~server_side() = default;
+};
+
+enum class watch_kind : std::uint8_t { data, child };
+
+class fake_server {
+ public:
+  fake_server(simulation& time, const path_table& paths, fake_leader& leader, const fault_plan& plan, unsigned number);
+  fake_server(const fake_server&) = delete;
+  fake_server& operator=(const fake_server&) = delete;
+
+  unsigned number() const noexcept { return number_; }
+  const fake_tree& tree() const noexcept { return tree_; }
+
+  /// @returns how many entries of the log it has applied.
+  std::size_t applied() const noexcept { return applied_; }
+  std::int64_t zxid() const noexcept { return applied_ == 0 ? 0 : leader_.log()[applied_ - 1].zxid; }
+
+  /// The log has a new entry.
+  void on_commit();
+  /// Applies that much of the log now, if it reaches the leader.
+  void catch_up(std::size_t position);
+  /// From now on it is so much later than the leader; what it is late with already stays so.
+  void set_lag(delay_range lag) noexcept { own_lag_ = lag; }
+
+  // Its link to the leader:
+
+  /// It goes on serving reads, pings and watches from what it knows; its clients are disconnected when it notices.
+  void cut(duration length);
+  void heal();
+  bool reaches_leader() const noexcept { return !is_cut_ && leader_.available(); }
+  bool accepts_clients() const noexcept { return reaches_leader(); }
+  bool is_cut() const noexcept { return is_cut_; }
+  void become_leader(bool is_leader) noexcept { is_leader_ = is_leader; }
+  bool is_leader() const noexcept { return is_leader_; }
+  void disconnect_clients();
+  /// There is a new leader. A server that is cut off hears of it when it is back; its clients have to leave then.
+  void on_election();
+
+  // Its clients:
+
+  void attach(server_side& client) { clients_.push_back(&client); }
+  /// The watches of `client` go, too.
+  void detach(server_side& client);
+  /// A packet of this session came: the leader hears of it with the next ping between the servers.
+  void touch(ensemble_session& session);
+  void watch(watch_kind kind, path_id path, server_side& client);
+  std::size_t watches() const noexcept;
+
+ private:
+  using watch_table = std::unordered_map<path_id, std::vector<server_side*>>;
+
+  void schedule();
+  void apply_due();
+  void apply_next();
+  void fire_events(const commit& what);
+  void fire_removed(path_id path);
+  void fire(watch_table& table, path_id path, detail::watch_event event);
+  void ping_leader();
+  void report_touches();
+  void end_cut(std::uint64_t cut);
+
+  simulation& time_;
+  const path_table& paths_;
+  fake_leader& leader_;
+  const fault_plan& plan_;
+  const unsigned number_;
+  delay_range own_lag_{};
+  fake_tree tree_;
+  std::size_t applied_ = 0;
+  std::deque<time_point> due_;  // when the entries from `applied_` on will have been applied
+  bool scheduled_ = false;
+  bool is_cut_ = false;
+  bool is_leader_ = false;
+  bool missed_election_ = false;
+  std::uint64_t cuts_ = 0;
+  std::vector<server_side*> clients_;
+  watch_table data_watches_;
+  watch_table child_watches_;
+};
+
+}  // namespace latchkey::testing

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A client of latchkey on a fake ensemble: what `latchkey::client` is on a real one.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "fake/fake_connector.hpp"
+#include "queue/seat.hpp"
+#include "session/client_core.hpp"
+
+namespace latchkey::testing {
+
+/// Its timers are those of the simulation. It must be destroyed before the ensemble and the simulation.
+class simulated_client {
+ public:
+  explicit simulated_client(fake_ensemble& ensemble, client_options options = {}, std::string chroot = {})
+      : time_{ensemble.time()},
+        strand_{std::make_shared<detail::strand>(time_.clock())},
+        process_{time_.attach({[this] { return next_; }, [this] { next_ = strand_->run_due(); }})} {
+    // Asked for at every step: it would be a pity to take the strand each time.
+    strand_->when_earlier([this](time_point first) { next_ = next_ ? std::min(*next_, first) : first; });
+    auto opener = std::make_unique<fake_connector>(ensemble, options.session_timeout, process_);
+    connector_ = opener.get();
+    core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), strand_, std::move(opener));
+    core_->strand().run([this] { core_->open(); });
+  }
+
+  ~simulated_client() {
+    time_.detach(process_);
+    strand_->when_earlier({});
+    core_->stop_threads();
+  }
+  simulated_client(const simulated_client&) = delete;
+  simulated_client& operator=(const simulated_client&) = delete;
+
+  const std::shared_ptr<detail::client_core>& core() const noexcept { return core_; }
+  fake_connector& connector() noexcept { return *connector_; }
+  process_id process() const noexcept { return process_; }
+
+  template <class Callable>
+  auto run(Callable&& what) {
+    return strand_->run(std::forward<Callable>(what));
+  }
+
+  std::shared_ptr<detail::seat> seat(std::string path, std::uint32_t turns = 16) {
+    auto made = std::make_shared<detail::seat>(core_, std::move(path), detail::contender_kind::lock, turns);
+    made->open();
+    return made;
+  }
+
+  /// Begins to close; `closed()` when that is done.
+  void close() {
+    run([this] { core_->close([this] { closed_ = true; }); });
+  }
+  bool closed() const noexcept { return closed_; }
+
+  bool connect() {
+    return time_.run_until([this] { return core_->session().connected(); }, time_.now() + std::chrono::minutes{1});
+  }
+
+  /// @returns what it still has to do, or has left behind on its side; empty when all is done.
+  std::string unfinished() {
+    return run([this]() -> std::string {
+      if (!core_->reaper().idle()) return "work of the reaper";
+      if (core_->prover().holders() != 0) return "holders of the prover";
+      if (core_->session().watches() != 0) return "watches of the session";
+      if (!core_->session().idle()) return "requests in flight";
+      return {};
+    });
+  }
+
+ private:
+  simulation& time_;
+  std::optional<time_point> next_;
+  std::shared_ptr<detail::strand> strand_;
+  process_id process_;
+  fake_connector* connector_ = nullptr;
+  std::shared_ptr<detail::client_core> core_;
+  bool closed_ = false;
+};
+
+}  // namespace latchkey::testing

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a history of calls on locks must have been like. Pure: it reads what was written down.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <latchkey/fencing_token.hpp>
+
+#include "base/deadline.hpp"
+
+namespace latchkey::testing {
+
+/// One call for a lock.
+struct call_record {
+  enum class outcome { waiting, granted, refused, failed };
+
+  unsigned lock = 0;
+  unsigned client = 0;
+  unsigned object = 0;  ///< the lock object; its callers take turns
+  bool once = false;    ///< a try
+  bool cancelled = false;
+  std::uint64_t entered = 0;  ///< the instant, counted in steps of the simulation: calls at one time have an order, too
+  detail::time_point entered_at;
+  detail::time_point deadline = detail::never;  ///< by which it must return; later when its process was stopped
+  detail::time_point finished_at;
+  outcome what = outcome::waiting;
+  std::string failure;
+  bool may_fail = false;  ///< its client has been closed
+};
+
+/// One period of ownership.
+struct grant_record {
+  unsigned lock = 0;
+  unsigned client = 0;
+  std::size_t call = 0;  ///< its place among the calls
+  fencing_token fence;
+  std::uint64_t granted = 0;     ///< the instant
+  std::uint64_t last_valid = 0;  ///< the last instant at which it was valid
+  detail::time_point granted_at;
+  bool node_missing = false;  ///< its node was not there when it was granted
+  bool outlived_node =
+      false;               ///< it was still valid when its node went: somebody else could have been granted the lock
+  unsigned overtaken = 0;  ///< contenders that had an older node then
+  bool deleted = false;    ///< an operator deleted its node: nobody can know of that at once
+};
+
+struct history_log {
+  std::vector<call_record> calls;
+  std::vector<grant_record> grants;
+  std::vector<std::string> leftovers;  ///< what was still there when all was done
+};
+
+/// @returns a sentence for each promise that the history breaks; nothing for a good one.
+std::vector<std::string> violations(const history_log& log);
+
+}  // namespace latchkey::testing

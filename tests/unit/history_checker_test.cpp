@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "history_checker.hpp"
+
+#include <doctest/doctest.h>
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr detail::time_point start{1000s};
+
+call_record a_call(unsigned object, std::uint64_t entered) {
+  call_record call;
+  call.client = call.object = object;
+  call.entered = entered;
+  call.entered_at = call.finished_at = start;
+  call.what = call_record::outcome::granted;
+  return call;
+}
+
+grant_record a_grant(std::size_t call, std::int64_t czxid, std::uint64_t granted, std::uint64_t last_valid) {
+  grant_record grant;
+  grant.call = call;
+  grant.fence = {czxid, 0};
+  grant.granted = granted;
+  grant.last_valid = last_valid;
+  grant.granted_at = start;
+  return grant;
+}
+
+/// Two clients, one after the other.
+history_log a_good_history() {
+  history_log log;
+  log.calls = {a_call(0, 1), a_call(1, 2)};
+  log.grants = {a_grant(0, 10, 5, 8), a_grant(1, 11, 9, 12)};
+  return log;
+}
+
+bool complains(const history_log& log, std::string_view about) {
+  const auto found = violations(log);
+  return found.size() == 1 && found[0].starts_with(about);
+}
+
+}  // namespace
+
+TEST_SUITE("history checker") {
+  TEST_CASE("a good history is accepted") { CHECK(violations(a_good_history()).empty()); }
+
+  TEST_CASE("two owners at the same instant are refused") {
+    auto log = a_good_history();
+    log.grants[0].last_valid = 9;
+    CHECK(complains(log, "exclusion"));
+  }
+
+  TEST_CASE("an owner that comes back to life under a later one is refused") {
+    auto log = a_good_history();
+    log.calls.push_back(a_call(2, 3));
+    log.grants.push_back(a_grant(2, 12, 20, 21));
+    log.grants[0].last_valid = 20;
+    CHECK(violations(log).size() == 2);
+  }
+
+  TEST_CASE("two locks do not exclude each other") {
+    auto log = a_good_history();
+    log.grants[0].last_valid = 9;
+    log.grants[1].lock = 1;
+    CHECK(violations(log).empty());
+  }
+
+  TEST_CASE("an owner whose node an operator has deleted may not know it yet") {
+    auto log = a_good_history();
+    log.grants[0].last_valid = 9;
+    log.grants[0].deleted = true;
+    CHECK(violations(log).empty());
+  }
+
+  TEST_CASE("a token that does not grow is refused") {
+    auto log = a_good_history();
+    log.grants[1].fence = log.grants[0].fence;
+    CHECK(complains(log, "tokens"));
+    log.grants[1].fence.turn = 1;
+    CHECK(violations(log).empty());
+    log.grants[1].fence = {9, 5};
+    CHECK(complains(log, "tokens"));
+  }
+
+  TEST_CASE("overtaking is refused, in the queue and among the callers of one object") {
+    auto log = a_good_history();
+    log.grants[1].overtaken = 1;
+    CHECK(complains(log, "order"));
+    log = a_good_history();
+    log.calls[1].object = 0;
+    log.calls[1].entered = 0;
+    CHECK(complains(log, "turns"));
+  }
+
+  TEST_CASE("a grant without its node is refused") {
+    auto log = a_good_history();
+    log.grants[1].node_missing = true;
+    CHECK(complains(log, "node"));
+  }
+
+  TEST_CASE("a grant that is valid for longer than its node is there is refused, even when nobody else came") {
+    auto log = a_good_history();
+    log.grants[1].outlived_node = true;
+    CHECK(complains(log, "validity"));
+    log.grants[1].deleted = true;
+    CHECK(violations(log).empty());
+  }
+
+  TEST_CASE("a call that never returns is refused") {
+    auto log = a_good_history();
+    log.calls.push_back(a_call(2, 3));
+    log.calls[2].what = call_record::outcome::waiting;
+    CHECK(complains(log, "wake-up"));
+  }
+
+  TEST_CASE("a call that returns after its deadline is refused, and one that gives up before it") {
+    auto log = a_good_history();
+    log.calls[1].deadline = start + 1s;
+    log.calls[1].finished_at = start + 1s + 1ns;
+    CHECK(complains(log, "deadline"));
+    log.calls[1].what = call_record::outcome::refused;
+    log.grants.pop_back();
+    log.calls[1].finished_at = start + 1s;
+    CHECK(violations(log).empty());
+    log.calls[1].finished_at = start;
+    CHECK(complains(log, "patience"));
+    log.calls[1].cancelled = true;
+    CHECK(violations(log).empty());
+  }
+
+  TEST_CASE("a call that fails and what is left behind are refused") {
+    auto log = a_good_history();
+    log.calls[1].what = call_record::outcome::failed;
+    log.grants.pop_back();
+    CHECK(complains(log, "failure"));
+    log.calls[1].may_fail = true;
+    CHECK(violations(log).empty());
+    log = a_good_history();
+    log.leftovers = {"a node"};
+    CHECK(complains(log, "left behind"));
+  }
+}
+}  // namespace latchkey::testing
