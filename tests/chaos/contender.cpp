@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "contender.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/fiber/fiber.hpp>
+#include <boost/fiber/operations.hpp>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+namespace chaos {
+
+using namespace std::chrono_literals;
+
+void contender::run(const std::atomic<bool>& finish) {
+  finish_ = &finish;
+  while (!finish) {
+    // Half of the calls are for the first lock: one that everybody wants, beside some that few want.
+    const auto last = static_cast<int>(locks_.size()) - 1;
+    call_in_some_manner(one_in(2) ? 0 : std::uniform_int_distribution{0, last}(random_));
+    boost::this_fiber::sleep_for(up_to(20ms));
+  }
+  for (int lock = 0; lock < static_cast<int>(locks_.size()); ++lock) {
+    call(lock, "lock", [](latchkey::mutex& mutex) { return mutex.lock(), true; });
+  }
+}
+
+void contender::call_in_some_manner(int lock) {
+  const auto manner = std::uniform_int_distribution{0, 99}(random_);
+  if (manner < 55) return call(lock, "lock", [](latchkey::mutex& mutex) { return mutex.lock(), true; });
+  if (manner < 65) return call_and_cancel(lock);
+  if (manner < 80) return call(lock, "try", [](latchkey::mutex& mutex) { return mutex.try_lock(); });
+  const auto time = up_to(one_in(3) ? 2'000ms : 50ms);
+  call(lock, fmt::format("for {}", time.count()), [&](latchkey::mutex& mutex) { return mutex.try_lock_for(time); });
+}
+
+void contender::call_and_cancel(int lock) {
+  std::stop_source source;
+  boost::fibers::fiber canceller{[&source, time = up_to(1'500ms)] {
+    boost::this_fiber::sleep_for(time);
+    source.request_stop();
+  }};
+  call(lock, "cancelled", [&](latchkey::mutex& mutex) { return mutex.lock(source.get_token()); });
+  canceller.join();
+}
+
+void contender::call(int lock, const std::string& manner, const std::function<bool(latchkey::mutex&)>& take) {
+  auto& mutex = *locks_[static_cast<std::size_t>(lock)];
+  tell(event_kind::waits, lock, {}, manner);
+  try {
+    if (!take(mutex)) return tell(event_kind::refused, lock, {});
+  } catch (const std::exception& failure) {
+    tell(event_kind::failed, lock, {}, failure.what());
+    boost::this_fiber::sleep_for(100ms);  // it may go on for ever
+    return;
+  }
+  use(lock);
+  mutex.unlock();
+}
+
+void contender::use(int lock) {
+  const auto grant = locks_[static_cast<std::size_t>(lock)]->held();
+  if (look(lock, grant, event_kind::granted)) {
+    std::atomic<bool> stopped{false};
+    std::optional<std::stop_callback<std::function<void()>>> on_loss;
+    if (one_in(2)) {
+      on_loss.emplace(grant.stop_token(), [&] {
+        tell(event_kind::stopped, lock, grant, grant ? "held" : "over");
+        stopped = true;
+      });
+    }
+    tell(event_kind::wrote, lock, grant);
+    work(lock, grant);
+    if (!look(lock, grant, event_kind::held)) {
+      after_loss(lock, grant);
+      // Counted in naps, not by the clock: this process may be stopped meanwhile.
+      for (int naps = 0; on_loss && !stopped && naps < 1'000; ++naps) boost::this_fiber::sleep_for(10ms);
+      if (on_loss && !stopped) tell(event_kind::failed, lock, grant, "lost, and not asked to stop");
+    }
+  } else {
+    after_loss(lock, grant);
+  }
+  tell(event_kind::unlocks, lock, grant);
+}
+
+void contender::work(int lock, const latchkey::grant& grant) {
+  const auto end = clock::now() + hold_time(lock);
+  const bool stubborn = one_in(2);  // keeps what it is about to lose
+  while ((clock::now() < end || (stubborn && !client_.connected())) && !*finish_) {
+    if (one_in(2)) {
+      if (grant.wait_for_end(up_to(5ms)) && grant) tell(event_kind::failed, lock, grant, "held after its end");
+    } else {
+      boost::this_fiber::sleep_for(up_to(5ms));
+    }
+    if (!look(lock, grant, event_kind::held)) return;
+  }
+}
+
+void contender::after_loss(int lock, const latchkey::grant& grant) {
+  const auto why = grant.loss();
+  tell(event_kind::lost, lock, grant, why ? std::string{to_string(*why)} : "without a reason");
+  if (!grant.wait_for_end(10s)) tell(event_kind::failed, lock, grant, "lost, but its end cannot be waited for");
+  if (one_in(2)) boost::this_fiber::sleep_for(up_to(300ms));
+  // The mistake that the token is for: a holder whose time is over does not know, or care, and writes.
+  tell(event_kind::wrote, lock, grant);
+}
+
+bool contender::look(int lock, const latchkey::grant& grant, event_kind kind) {
+  const auto at = clock::now();
+  const auto until = grant.valid_until();
+  if (grant) {
+    tell(kind, lock, grant, fmt::format("{}", until.time_since_epoch().count()), at);
+    return true;
+  }
+  if (kind == event_kind::granted) tell(event_kind::missed, lock, grant);
+  return false;
+}
+
+void contender::tell(event_kind kind, int lock, const latchkey::grant& grant, std::string text,
+                     clock::time_point at) const {
+  pen_.add({at, name_, kind, lock, grant.fence(), client_.session_id(), std::move(text)});
+}
+
+std::chrono::milliseconds contender::hold_time(int lock) {
+  if (one_in(10)) return 0ms;
+  if (one_in(lock == 0 ? 50 : 5)) return up_to(session_timeout_ * 2);
+  return up_to(one_in(5) ? 300ms : 20ms);
+}
+
+std::chrono::milliseconds contender::up_to(std::chrono::milliseconds most) {
+  return std::chrono::milliseconds{std::uniform_int_distribution<std::int64_t>{0, most.count()}(random_)};
+}
+
+}  // namespace chaos

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "periods.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+namespace chaos {
+
+namespace {
+
+clock::time_point lease_of(const event& what) {
+  clock::rep count = 0;
+  std::from_chars(what.text.data(), what.text.data() + what.text.size(), count);
+  return clock::time_point{clock::duration{count}};
+}
+
+/// Reads the events one after the other.
+class reader {
+ public:
+  explicit reader(const history& all) : periods_(static_cast<std::size_t>(all.locks)) {}
+
+  void read(const event& what) {
+    switch (what.kind) {
+      case event_kind::waits:
+        called_[what.who] = what.at;
+        break;
+      case event_kind::granted:
+        begin(what);
+        break;
+      case event_kind::held:
+      case event_kind::lost:
+      case event_kind::unlocks:
+        go_on(what);
+        break;
+      default:
+        break;
+    }
+  }
+
+  std::vector<std::vector<period>> take() { return std::move(periods_); }
+
+ private:
+  void begin(const event& what) {
+    auto& of_lock = periods_[static_cast<std::size_t>(what.lock)];
+    current_[what.who] = of_lock.size();
+    of_lock.push_back({.who = what.who,
+                       .lock = what.lock,
+                       .token = what.token,
+                       .called = called_[what.who],
+                       .granted = what.at,
+                       .seen = what.at,
+                       .valid_until = lease_of(what),
+                       .over = {},
+                       .loss = {},
+                       .struck = {}});
+  }
+
+  void go_on(const event& what) {
+    const auto found = current_.find(what.who);
+    if (found == current_.end()) return;  // lost before the first look
+    auto& one = periods_[static_cast<std::size_t>(what.lock)][found->second];
+    if (what.kind == event_kind::held) {
+      one.seen = what.at;
+      one.valid_until = std::max(one.valid_until, lease_of(what));
+      return;
+    }
+    if (!one.over) one.over = what.at;
+    if (what.kind == event_kind::lost) one.loss = what.text;
+    if (what.kind == event_kind::unlocks) current_.erase(found);
+  }
+
+  std::map<std::string, clock::time_point> called_;
+  std::map<std::string, std::size_t> current_;  // a fiber holds one lock at a time
+  std::vector<std::vector<period>> periods_;
+};
+
+call::outcome outcome_of(event_kind kind) {
+  switch (kind) {
+    case event_kind::refused:
+      return call::outcome::refused;
+    case event_kind::failed:
+      return call::outcome::failed;
+    case event_kind::missed:
+      return call::outcome::missed;
+    case event_kind::granted:
+      return call::outcome::granted;
+    default:
+      return call::outcome::none;
+  }
+}
+
+}  // namespace
+
+std::vector<call> calls_of(const history& all) {
+  std::vector<call> calls;
+  std::map<std::string, std::size_t> current;
+  for (const auto& what : all.events) {
+    if (what.kind == event_kind::waits) {
+      current[what.who] = calls.size();
+      calls.push_back({what.who, what.lock, what.text, what.at, what.at});
+      continue;
+    }
+    const auto outcome = outcome_of(what.kind);
+    const auto found = current.find(what.who);
+    if (outcome == call::outcome::none || found == current.end()) continue;
+    calls[found->second].what = outcome;
+    calls[found->second].end = what.at;
+    current.erase(found);
+  }
+  return calls;
+}
+
+std::vector<std::vector<period>> periods_of(const history& all) {
+  reader events{all};
+  for (const auto& what : all.events) events.read(what);
+  auto periods = events.take();
+  for (auto& of_lock : periods) {
+    for (auto& one : of_lock) {
+      for (const auto& what : all.faults) {
+        if (!what.from_outside || !strikes(what, one.who)) continue;
+        if (what.begin > std::max(one.seen, one.valid_until) || what.end < one.called) continue;
+        one.struck = std::min(what.begin, one.struck.value_or(what.begin));
+      }
+    }
+  }
+  return periods;
+}
+
+bool strikes(const fault& what, std::string_view who) noexcept {
+  const auto process = process_of(who);
+  return what.victim == process || what.victim == process.substr(0, process.find('.'));
+}
+
+}  // namespace chaos

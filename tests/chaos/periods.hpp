@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A history read as calls, and as periods of ownership.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "history.hpp"
+
+namespace chaos {
+
+/// One call for a lock.
+struct call {
+  enum class outcome { none, refused, failed, missed, granted };
+
+  std::string who;
+  int lock = -1;
+  std::string manner;
+  clock::time_point begin;
+  clock::time_point end;  ///< when there is an outcome
+  outcome what = outcome::none;
+};
+
+/// From the first to the last look that said held: a grant never comes back, so it was held all the time between.
+struct period {
+  std::string who;
+  int lock = -1;
+  latchkey::fencing_token token;
+  clock::time_point called;   ///< when its call began
+  clock::time_point granted;  ///< before the first look
+  clock::time_point seen;     ///< before the last look that said held
+  /// The newest lease, and when it was looked at. Only the holder itself can end it earlier.
+  clock::time_point valid_until;
+  std::optional<clock::time_point> over;  ///< when the holder first knew: it saw the loss, or was about to unlock
+  std::string loss;                       ///< the reason; empty: none
+  /// When somebody else perhaps ended it. Its holder may not hear of that before its lease is over.
+  std::optional<clock::time_point> struck;
+
+  /// @returns whether no lease could keep others away at that time.
+  bool excused(clock::time_point at) const { return struck && at >= *struck; }
+};
+
+/// @returns the calls in the order of their beginnings.
+std::vector<call> calls_of(const history& all);
+
+/// @returns the periods of every lock, in the order of the grants: `result[lock]`.
+std::vector<std::vector<period>> periods_of(const history& all);
+
+/// @returns whether the fault is one of this process, or of the worker whose process it is.
+bool strikes(const fault& what, std::string_view who) noexcept;
+
+}  // namespace chaos

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include <latchkey/testing/ensemble.hpp>
+
+#include "client_nemesis.hpp"
+#include "fault_log.hpp"
+#include "server_nemesis.hpp"
+#include "worker_slot.hpp"
+
+namespace chaos {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+latchkey::testing::ensemble_options ensemble_of(const run_options& how) {
+  latchkey::testing::ensemble_options options;
+  options.servers = how.servers;
+  options.quorum_proxies = true;
+  options.container_check_interval = 1s;  // a lock that nobody wants for a moment loses its parent
+  options.start_timeout = 60s;
+  return options;
+}
+
+class run {
+ public:
+  explicit run(const run_options& how) : how_{how}, log_{how.folder}, servers_{ensemble_of(how)} {
+    for (int i = 1; i <= how.workers; ++i) {
+      worker_options work;
+      work.name = fmt::format("w{}", i);
+      work.folder = how.folder;
+      work.seed = how.seed * 1'000'000 + static_cast<std::uint64_t>(i) * 100'000;
+      work.locks = how.locks;
+      work.threads = how.threads;
+      work.fibers = how.fibers;
+      work.log = how.log;
+      slots_.emplace_back(std::move(work), servers_.addresses(), log_);
+    }
+  }
+
+  void execute() {
+    for (auto& slot : slots_) slot.start();
+    torment();
+    const bool finished = finish();
+    wait_for_killed_sessions();
+    close();
+    if (finished) look_for_leftovers();
+  }
+
+ private:
+  /// Storms, and between them enough peace to see that every lock recovers.
+  void torment() {
+    constexpr auto longest_storm = 60s;
+    const auto end = clock::now() + how_.duration;
+    for (std::uint64_t storm = 1;; ++storm) {
+      storm_for(std::min<clock::duration>(longest_storm, end - clock::now()), how_.seed + 1'000'000 * storm);
+      servers_.wait_for_quorum(60s);
+      if (clock::now() >= end) return;
+      std::this_thread::sleep_for(default_limits().recovery + 1s);
+    }
+  }
+
+  /// Two nemeses for the workers, one for the servers, so that faults of both kinds meet.
+  void storm_for(clock::duration time, std::uint64_t seed) {
+    std::vector<worker_slot*> some;
+    std::vector<worker_slot*> others;
+    for (std::size_t i = 0; i < slots_.size(); ++i) (i % 2 == 0 ? some : others).push_back(&slots_[i]);
+    server_nemesis of_servers{servers_, log_, seed * 3};
+    client_nemesis first{servers_, some, log_, seed * 3 + 1, how_.from_outside};
+    client_nemesis second{servers_, others, log_, seed * 3 + 2, how_.from_outside};
+    std::vector<std::jthread> threads;
+    threads.emplace_back([&](const std::stop_token& stop) { of_servers.run(stop); });
+    threads.emplace_back([&](const std::stop_token& stop) { first.run(stop); });
+    if (!others.empty()) threads.emplace_back([&](const std::stop_token& stop) { second.run(stop); });
+    std::this_thread::sleep_for(time);
+    for (auto& thread : threads) thread.request_stop();
+  }
+
+  /// @returns whether every fiber of every worker has got every lock once more.
+  bool finish() {
+    std::this_thread::sleep_for(2s);  // of peace
+    for (auto& slot : slots_) {
+      slot.look_after();
+      slot.process().send("finish");
+    }
+    const auto end = clock::now() + 60s * slowdown();
+    bool all = true;
+    for (auto& slot : slots_) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - clock::now());
+      if (slot.process().wait_for_word(std::max(0ms, left))) continue;
+      log_.tell(slot.process_name(), event_kind::hung, "it did not get every lock once more");
+      all = false;
+    }
+    return all;
+  }
+
+  void wait_for_killed_sessions() {
+    for (const auto& slot : slots_) {
+      std::this_thread::sleep_for(slot.sessions_over_at() - clock::now());
+    }
+  }
+
+  void close() {
+    for (auto& slot : slots_) slot.process().send("close");
+    for (auto& slot : slots_) {
+      const auto ending = slot.process().wait(15s * slowdown());
+      if (ending == "exit code 0") continue;
+      if (ending) {
+        log_.tell(slot.process_name(), event_kind::crashed, *ending);
+      } else {
+        log_.tell(slot.process_name(), event_kind::hung, "it did not close");
+        slot.kill();
+      }
+    }
+  }
+
+  void look_for_leftovers() {
+    for (int lock = 0; lock < how_.locks; ++lock) {
+      for (const auto& name : servers_.children(lock_path(lock))) {
+        log_.tell("chaos", event_kind::leftover, fmt::format("{}/{}", lock_path(lock), name));
+      }
+    }
+    // The server forgets the watches of a connection when that ends, which close() of the client begins.
+    auto watches = count_watches();
+    for (int i = 0; watches != 0 && i < 30; ++i) {
+      std::this_thread::sleep_for(100ms);
+      watches = count_watches();
+    }
+    if (watches != 0) log_.tell("chaos", event_kind::leftover, fmt::format("{} watches", watches));
+  }
+
+  std::int64_t count_watches() {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < servers_.size(); ++i) count += servers_.admin(i).wchs().watches;
+    return count;
+  }
+
+  const run_options how_;
+  fault_log log_;
+  latchkey::testing::ensemble servers_;
+  std::deque<worker_slot> slots_;
+};
+
+}  // namespace
+
+void run_chaos(const run_options& how) { run{how}.execute(); }
+
+limits default_limits() noexcept {
+  limits most;
+  most.recovery *= slowdown();
+  most.overdue *= slowdown();
+  return most;
+}
+
+int slowdown() noexcept {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 4;
+#else
+  return 1;
+#endif
+}
+
+}  // namespace chaos

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server_nemesis.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace chaos {
+
+using namespace std::chrono_literals;
+using latchkey::testing::link_fault;
+
+void server_nemesis::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    sleep(dice_.between(500ms, 5'000ms), stop);
+    if (stop.stop_requested()) return;
+    try {
+      strike(stop);
+    } catch (const latchkey::testing::cluster_error& failure) {
+      log_.tell("chaos", event_kind::note, fmt::format("a fault of the servers went wrong: {}", failure.what()));
+      restore();
+    }
+  }
+}
+
+void server_nemesis::restore() {
+  const ongoing fault{log_, "mend", "servers"};
+  servers_.heal();
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    if (servers_.pid(i) != 0) servers_.resume(i);
+  }
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    if (!servers_.running(i)) servers_.restart(i);
+  }
+  servers_.wait_for_quorum(60s);
+}
+
+void server_nemesis::strike(const std::stop_token& stop) {
+  const auto time = dice_.some_time(4s);
+  const auto victims = some_servers();
+  switch (dice_.one_of(10)) {
+    case 0:
+      return restart_all(stop);
+    case 1:
+    case 2:
+    case 3:
+      return kill(victims, time, stop);
+    case 4:
+    case 5:
+    case 6:
+      return pause(victims, time, stop);
+    default:
+      return isolate(victims, time, stop);
+  }
+}
+
+void server_nemesis::kill(const std::vector<std::size_t>& victims, std::chrono::milliseconds time,
+                          const std::stop_token& stop) {
+  const ongoing fault{log_, "kill " + describe(victims), fmt::format("server {}", fmt::join(victims, ", "))};
+  for (const auto each : victims) servers_.kill(each);
+  sleep(time, stop);
+  for (const auto each : victims) servers_.start(each);
+  for (const auto each : victims) servers_.wait_until_serving(each, 60s);
+}
+
+void server_nemesis::pause(const std::vector<std::size_t>& victims, std::chrono::milliseconds time,
+                           const std::stop_token& stop) {
+  const ongoing fault{log_, "pause " + describe(victims), fmt::format("server {}", fmt::join(victims, ", "))};
+  for (const auto each : victims) servers_.pause(each);
+  sleep(time, stop);
+  for (const auto each : victims) servers_.resume(each);
+}
+
+void server_nemesis::isolate(const std::vector<std::size_t>& victims, std::chrono::milliseconds time,
+                             const std::stop_token& stop) {
+  const auto how = dice_.one_of(3) == 0 ? link_fault::cut : link_fault::black_hole;
+  const ongoing fault{log_, fmt::format("{} {}", how == link_fault::cut ? "cut" : "isolate", describe(victims)),
+                      fmt::format("server {}", fmt::join(victims, ", "))};
+  for (const auto each : victims) servers_.isolate(each, how);
+  sleep(time, stop);
+  for (const auto each : victims) servers_.heal(each);
+}
+
+void server_nemesis::restart_all(const std::stop_token& stop) {
+  const ongoing fault{log_, "restart all", "servers"};
+  for (std::size_t i = 0; i < servers_.size() && !stop.stop_requested(); ++i) {
+    servers_.restart(i);
+    servers_.wait_until_serving(i, 60s);
+  }
+}
+
+std::vector<std::size_t> server_nemesis::some_servers() {
+  std::vector<std::size_t> order(servers_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(dice_.one_of(order.size())), order.end());
+  // Drawn whether or not there is a leader now: the same seed goes on with the same numbers.
+  const auto kind = dice_.one_of(12);
+  const auto minority = 1 + dice_.one_of((servers_.size() - 1) / 2);
+  const auto leader = servers_.leader();
+  if (kind == 0) {
+    order.resize(servers_.size() / 2 + 1);
+  } else if (kind <= 4 && leader) {
+    order = {*leader};
+  } else {
+    if (leader) std::erase(order, *leader);
+    order.resize(minority);
+  }
+  return order;
+}
+
+std::string server_nemesis::describe(const std::vector<std::size_t>& victims) const {
+  if (victims.size() > servers_.size() / 2) return "majority";
+  if (victims.size() > 1) return fmt::format("{} servers", victims.size());
+  return servers_.leader() == victims.front() ? "leader" : "follower";
+}
+
+}  // namespace chaos

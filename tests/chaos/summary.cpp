@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "periods.hpp"
+#include "recovery.hpp"
+
+namespace chaos {
+
+namespace {
+
+double seconds(clock::duration time) { return std::chrono::duration<double>{time}.count(); }
+
+template <class Counts>
+std::string list(const Counts& counts) {
+  std::string text;
+  for (const auto& [name, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
+  return text.empty() ? "none" : text;
+}
+
+struct numbers {
+  std::size_t processes = 0;
+  std::size_t looks = 0;
+  std::size_t late_writes = 0;
+  std::size_t refused_writes = 0;
+  std::size_t stop_callbacks = 0;
+  std::map<std::string, int> losses;
+  std::size_t missed = 0;
+};
+
+numbers count(const history& all) {
+  numbers result;
+  std::map<int, latchkey::fencing_token> largest;
+  std::set<std::string> losers;
+  for (const auto& what : all.events) {
+    if (what.kind == event_kind::opened) ++result.processes;
+    if (what.kind == event_kind::granted || what.kind == event_kind::held) ++result.looks;
+    if (what.kind == event_kind::missed) ++result.missed;
+    if (what.kind == event_kind::stopped) ++result.stop_callbacks;
+    if (what.kind == event_kind::lost) ++result.losses[what.text], losers.insert(what.who);
+    if (what.kind == event_kind::waits) losers.erase(what.who);
+    if (what.kind != event_kind::wrote) continue;
+    if (losers.contains(what.who)) ++result.late_writes;
+    auto& of_lock = largest[what.lock];
+    what.token < of_lock ? void(++result.refused_writes) : void(of_lock = what.token);
+  }
+  return result;
+}
+
+/// How many holders were killed, and for how long their locks then rested at least.
+std::string killed_holders(const std::vector<std::vector<period>>& periods) {
+  std::size_t count = 0;
+  auto least = clock::duration::max();
+  for (const auto& of_lock : periods) {
+    for (std::size_t i = 0; i + 1 < of_lock.size(); ++i) {
+      const auto& one = of_lock[i];
+      if (one.over || one.struck) continue;
+      ++count;
+      least = std::min(least, of_lock[i + 1].granted - one.valid_until);
+    }
+  }
+  if (count == 0) return "none";
+  return fmt::format("{}; the next grant came at least {:.0f} ms after the lease", count, 1e3 * seconds(least));
+}
+
+}  // namespace
+
+std::string summarise(const history& all, const std::vector<violation>& found, std::uint64_t seed) {
+  const auto calls = calls_of(all);
+  const auto periods = periods_of(all);
+  const auto events = count(all);
+
+  std::size_t grants = 0;
+  for (const auto& of_lock : periods) grants += of_lock.size();
+  std::map<std::string, int> outcomes;
+  clock::duration longest_wait{};
+  std::string who_waited;
+  for (const auto& one : calls) {
+    if (one.what == call::outcome::refused) ++outcomes[one.manner.substr(0, one.manner.find(' '))];
+    if (one.what == call::outcome::none || one.end - one.begin <= longest_wait) continue;
+    longest_wait = one.end - one.begin;
+    who_waited = one.who;
+  }
+  std::map<std::string, int> faults;
+  clock::duration longest_pause{};
+  std::string after;
+  for (const auto& what : all.faults) {
+    ++faults[what.kind];
+    for (const auto& of_lock : periods) {
+      const auto pause = pause_after(what.end, of_lock, calls);
+      if (pause <= longest_pause) continue;
+      longest_pause = pause;
+      after = fmt::format(", lock {} after '{}'", of_lock.front().lock, what.kind);
+    }
+  }
+  std::map<std::string_view, int> broken;
+  for (const auto& what : found) ++broken[to_string(what.which)];
+
+  std::string text;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<28}{}\n", name, value);
+  };
+  line("seed", std::to_string(seed));
+  line("duration",
+       all.events.empty() ? "0 s" : fmt::format("{:.0f} s", seconds(all.events.back().at - all.events.front().at)));
+  line("processes, locks", fmt::format("{}, {}", events.processes, all.locks));
+  line("grants", std::to_string(grants));
+  line("looks that said held", std::to_string(events.looks));
+  line("calls that returned false", list(outcomes));
+  line("losses", list(events.losses));
+  line("lost before the first look", std::to_string(events.missed));
+  line("stop callbacks", std::to_string(events.stop_callbacks));
+  line("late writes", fmt::format("{}; the store refused {}", events.late_writes, events.refused_writes));
+  line("killed holders", killed_holders(periods));
+  line("faults", fmt::format("{}: {}", all.faults.size(), list(faults)));
+  line("longest wait", fmt::format("{:.1f} s, of {}", seconds(longest_wait), who_waited));
+  line("longest pause after a fault", fmt::format("{:.1f} s{}", seconds(longest_pause), after));
+  line("overlaps", std::to_string(broken["overlap"] + broken["lease"]));
+  std::erase_if(broken, [](const auto& one) { return one.second == 0; });
+  line("verdict", found.empty() ? "clean" : fmt::format("VIOLATED ({})", list(broken)));
+  return text;
+}
+
+}  // namespace chaos

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A history in numbers, for people.
+
+#include <string>
+#include <vector>
+
+#include "checker.hpp"
+#include "history.hpp"
+
+namespace chaos {
+
+/// @returns some twenty lines; the last of them is the verdict.
+std::string summarise(const history& all, const std::vector<violation>& found, std::uint64_t seed);
+
+}  // namespace chaos

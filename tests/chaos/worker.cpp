@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/fiber/fiber.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <latchkey/log.hpp>
+
+#include "contender.hpp"
+
+namespace chaos {
+
+namespace {
+
+/// All that runs in the process, and when it has finished.
+class worker {
+ public:
+  explicit worker(const worker_options& how)
+      : how_{how}, pen_{how.folder / (how.name + ".events")}, client_{how.connect_string, client_options()} {
+    tell(event_kind::opened, fmt::format("session timeout {} ms, {} turns", how.session_timeout.count(), how.turns));
+    for (int i = 0; i < how.threads; ++i) {
+      threads_.emplace_back([this, i] { run_fibers(i); });
+    }
+  }
+
+  void finish() { finish_ = true; }
+
+  void close() {
+    for (auto& thread : threads_) thread.join();
+    client_.close();
+    tell(event_kind::closed);
+  }
+
+ private:
+  latchkey::client_options client_options() {
+    latchkey::client_options options;
+    options.session_timeout = how_.session_timeout;
+    options.label = "latchkey chaos, " + how_.name;
+    options.observer = [this](const latchkey::client_event& what) {
+      tell(event_kind::note, fmt::format("{} {}{}", to_string(what.what), what.path,
+                                         what.reason ? " " + std::string{to_string(*what.reason)} : ""));
+    };
+    return options;
+  }
+
+  /// Fibers with lock objects of their own: two objects of one client for one path exclude each other too.
+  void run_fibers(int thread) {
+    mutexes locks;
+    for (int i = 0; i < how_.locks; ++i) {
+      locks.push_back(std::make_unique<latchkey::mutex>(client_, lock_path(i), latchkey::mutex_options{how_.turns}));
+    }
+    std::vector<boost::fibers::fiber> fibers;
+    for (int i = 0; i < how_.fibers; ++i) {
+      const int number = thread * how_.fibers + i;
+      fibers.emplace_back([&, number] {
+        contender{fmt::format("{}/{}/{}", how_.name, thread, number), client_, locks, pen_, how_.session_timeout,
+                  how_.seed + static_cast<std::uint64_t>(number)}
+            .run(finish_);
+      });
+    }
+    for (auto& fiber : fibers) fiber.join();
+    if (++finished_ != how_.threads) return;
+    std::puts("finished");
+    std::fflush(stdout);
+  }
+
+  void tell(event_kind kind, std::string text = {}) {
+    pen_.add({clock::now(), how_.name, kind, -1, {}, 0, std::move(text)});
+  }
+
+  const worker_options how_;
+  recorder pen_;
+  latchkey::client client_;
+  std::atomic<bool> finish_{false};
+  std::atomic<int> finished_{0};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+std::string lock_path(int lock) { return fmt::format("/chaos/{}/lock", lock); }
+
+int run_worker(const worker_options& how) {
+  if (how.log) {
+    latchkey::set_log_sink([](latchkey::log_level level, std::string_view line) {
+      fmt::print(stderr, "{} {}: {}\n", clock::now().time_since_epoch().count(), to_string(level), line);
+    });
+  }
+  worker all{how};
+  for (std::string line; std::getline(std::cin, line);) {
+    if (line == "finish") all.finish();
+    if (line != "close") continue;
+    all.close();
+    return EXIT_SUCCESS;
+  }
+  std::_Exit(EXIT_FAILURE);  // whoever started us is gone
+}
+
+}  // namespace chaos

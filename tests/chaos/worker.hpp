@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A worker process: fibers that take locks, and write down what they see.
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace chaos {
+
+struct worker_options {
+  std::string name;  ///< "w2.1"
+  std::filesystem::path folder;
+  std::string connect_string;
+  std::chrono::milliseconds session_timeout{};
+  std::uint64_t seed = 0;
+  std::uint32_t turns = 16;
+  int locks = 1;
+  int threads = 1;
+  int fibers = 1;  ///< on each thread
+  bool log = false;
+};
+
+/// Works until stdin says "finish"; then each fiber takes each lock once more; then says "finished"; on "close" it
+/// closes its client. Ends at once when stdin does. @returns the exit code
+int run_worker(const worker_options& how);
+
+/// @returns the path of a lock.
+std::string lock_path(int lock);
+
+}  // namespace chaos

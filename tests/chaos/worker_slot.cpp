@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker_slot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace chaos {
+
+worker_slot::worker_slot(worker_options how, const std::vector<latchkey::testing::endpoint>& servers, fault_log& log)
+    : how_{std::move(how)}, log_{log}, net_{servers}, dice_{how_.seed} {}
+
+void worker_slot::start() {
+  static constexpr std::array timeouts{1'000, 1'000, 2'000, 2'000, 3'000, 4'000, 6'000};
+  static constexpr std::array<std::uint32_t, 3> turns{1, 2, 16};
+  ++count_;
+  how_.session_timeout = std::chrono::milliseconds{timeouts[dice_.one_of(timeouts.size())]};
+  how_.turns = turns[dice_.one_of(turns.size())];
+  std::vector<std::string> arguments{"chaos", "worker", process_name()};
+  const auto add = [&](const char* option, std::string value) {
+    arguments.emplace_back(option);
+    arguments.push_back(std::move(value));
+  };
+  add("--folder", how_.folder.string());
+  add("--connect", net_.connect_string());
+  add("--session-timeout", std::to_string(how_.session_timeout.count()));
+  add("--seed", std::to_string(how_.seed + 1'000 * static_cast<std::uint64_t>(count_)));
+  add("--turns", std::to_string(how_.turns));
+  add("--locks", std::to_string(how_.locks));
+  add("--threads", std::to_string(how_.threads));
+  add("--fibers", std::to_string(how_.fibers));
+  if (how_.log) arguments.emplace_back("--log");
+  process_ = std::make_unique<worker_process>(std::move(arguments), how_.folder / (process_name() + ".log"));
+}
+
+void worker_slot::kill() {
+  process_->kill();
+  log_.tell(process_name(), event_kind::killed);
+  on_death();
+}
+
+bool worker_slot::holds() const {
+  constexpr std::streamoff enough = 1'024;
+  std::ifstream records{how_.folder / (process_name() + ".events"), std::ios::ate};
+  const std::streamoff size = records.tellg();
+  if (size <= 0) return false;
+  records.seekg(std::max<std::streamoff>(0, size - enough));
+  const std::string tail{std::istreambuf_iterator<char>{records}, {}};
+  const auto end = tail.rfind('\n');
+  if (end == std::string::npos || end == 0) return false;
+  const auto begin = tail.rfind('\n', end - 1);
+  if (begin == std::string::npos) return false;
+  const auto newest = parse_event(std::string_view{tail}.substr(begin + 1, end - begin - 1)).kind;
+  return newest == event_kind::granted || newest == event_kind::held || newest == event_kind::wrote;
+}
+
+void worker_slot::on_death() {
+  sessions_over_at_ = std::max(sessions_over_at_, clock::now() + 2 * how_.session_timeout);
+}
+
+void worker_slot::look_after() {
+  const auto ending = process_->wait(std::chrono::milliseconds{0});
+  if (!ending) return;
+  log_.tell(process_name(), event_kind::crashed, *ending);
+  on_death();
+  start();
+}
+
+std::string worker_slot::process_name() const { return fmt::format("{}.{}", how_.name, count_); }
+
+}  // namespace chaos
