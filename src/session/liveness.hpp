@@ -57,7 +57,7 @@ class pulse {
 ///    know only the first when a write is acknowledged just before T/2: the session lives until `sent + T/2` at least,
 ///    less T/12 for jitter. This rests on the pings: it does not count when this process has been stopped shortly
 ///    before. What stays open is a network that has held packets back shortly before without losing the connection, and
-///    a server that is cut off from its quorum within half a tick of the proof: up to T/8 too long
+///    a server that is cut off from its quorum within half a tick of the proof: up to T/3 too long
 ///    (tests/unit/fake/liveness_hunt_test.cpp).
 ///
 /// A holder proves every T/4, and so lives by the first rule from its second proof on; the second covers the beginning.

@@ -129,9 +129,9 @@ TEST_SUITE("liveness hunts") {
 
 // A single proof trusts that the pings before it arrived in time: the limit that liveness.hpp and the README name.
 TEST_SUITE("liveness hunts after a stall") {
-  TEST_CASE("a new grant after the network has stalled unnoticed outlives its session by less than T/8") {
-    CHECK(worst_margin(ordeal::stalled_before, 0s, 1s) > -duration{timeout} / 8);
-    CHECK(worst_margin(ordeal::stalled_at_grant, 0s, 1s) > -duration{timeout} / 8);
+  TEST_CASE("a new grant after the network has stalled unnoticed outlives its session by less than T/3") {
+    CHECK(worst_margin(ordeal::stalled_before, 0s, 1s) > -duration{timeout} / 3);
+    CHECK(worst_margin(ordeal::stalled_at_grant, 0s, 1s) > -duration{timeout} / 3);
   }
   TEST_CASE("a grant that has been proved twice ends before its session, whatever the network did before") {
     CHECK(worst_margin(ordeal::stalled_before, timeout, 10s) > 0s);

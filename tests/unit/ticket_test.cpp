@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The queue protocol in single, exact situations; random ones are in histories_test.cpp.
+
+#include <doctest/doctest.h>
+
+#include "fake/simulated_client.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using outcome = detail::caller::outcome;
+
+struct world {
+  simulation time{1};
+  fake_ensemble ensemble{time};
+  simulated_client one{ensemble};
+  simulated_client two{ensemble};
+
+  world() {
+    one.connect();
+    two.connect();
+  }
+
+  std::shared_ptr<detail::caller> enter(simulated_client& client, detail::seat& seat, detail::limit how = {}) {
+    return client.run([&] { return seat.enter(1, how); });
+  }
+  bool ends(const std::shared_ptr<detail::caller>& call, outcome how) {
+    return time.run_until([&] { return call->what != outcome::waiting; }, time.now() + 1min) && call->what == how;
+  }
+  bool queued(std::size_t count) {
+    return time.run_until([&] { return ensemble.children("/q").size() == count; }, time.now() + 1min);
+  }
+  std::string node(std::size_t index) { return "/q/" + ensemble.children("/q").at(index); }
+};
+
+}  // namespace
+
+TEST_SUITE("ticket") {
+  TEST_CASE("the last number that is given to one child only is granted, and the next refused with what to do") {
+    world w;
+    w.ensemble.create_container("/q");
+    w.ensemble.set_counter("/q", 2147483646);
+    const auto first = w.one.seat("/q");
+    const auto second = w.two.seat("/q");
+    CHECK(w.ends(w.enter(w.one, *first), outcome::granted));
+    for (int i = 0; i < 3; ++i) {
+      const auto refused = w.enter(w.two, *second);
+      REQUIRE(w.ends(refused, outcome::failed));
+      CHECK(refused->why.code == errc::queue_exhausted);
+      CHECK(refused->why.path == "/q");
+      CHECK(refused->why.what.find("delete the path") != std::string::npos);
+    }
+    CHECK(first->held());
+    first->unlock();
+    CHECK(w.queued(0));
+    first->shut();
+    second->shut();
+  }
+
+  TEST_CASE("a request that is stuck is freed by a sync long before the session times out") {
+    world w;
+    const auto seat = w.one.seat("/q");
+    w.one.connector().set_trap(detail::operation::create, trap::stuck);
+    const auto start = w.time.now();
+    CHECK(w.ends(w.enter(w.one, *seat), outcome::granted));
+    CHECK(w.time.now() - start < w.one.core()->options().session_timeout / 2);
+    CHECK(w.one.connector().sent(detail::operation::sync) >= 1);
+    seat->shut();
+  }
+
+  TEST_CASE("a ticket is never adopted from an earlier session (CURATOR-604)") {
+    world w;
+    w.ensemble.create_container("/q");
+    const auto seat = w.one.seat("/q");
+    const auto old_session = w.one.run([&] { return w.one.core()->session().info().id; });
+    w.one.connector().set_trap(detail::operation::create, trap::lost_after_effect);
+    const auto call = w.enter(w.one, *seat);
+    REQUIRE(w.queued(1));  // it has had its effect; the reply is lost
+    CHECK(w.ensemble.owner(w.node(0)) == old_session);
+    w.ensemble.expire(old_session);
+    REQUIRE(w.ends(call, outcome::granted));
+    const auto new_session = w.one.run([&] { return w.one.core()->session().info().id; });
+    CHECK(new_session != old_session);
+    REQUIRE(w.queued(1));
+    CHECK(w.ensemble.owner(w.node(0)) == new_session);
+    CHECK(seat->held().fence().czxid == w.ensemble.czxid(w.node(0)));
+    seat->shut();
+  }
+
+  TEST_CASE(
+      "in a short line a waiter whose predecessor has gone lists once; in a long one it asks for the next name first") {
+    for (const int others : {2, 70}) {
+      CAPTURE(others);
+      world w;
+      w.ensemble.create_container("/q");
+      const auto foreign = w.ensemble.foreign_session(1h);
+      std::vector<std::string> ahead;
+      const auto seat = w.one.seat("/q");
+      for (int i = 0; i < others; ++i) {
+        auto number = std::to_string(i);
+        ahead.push_back("/q/other-lock-" + std::string(10 - number.size(), '0') + number);
+        REQUIRE(w.ensemble.create(ahead.back(), {}, foreign) == detail::reply_code::ok);
+      }
+      w.ensemble.set_counter("/q", others);
+      const auto call = w.enter(w.one, *seat);
+      REQUIRE(w.time.run_until([&] { return w.ensemble.watches() == 1; }, w.time.now() + 1min));
+      w.one.connector().forget_sent();
+      w.ensemble.remove(ahead.back());  // one in the middle, as it were: those before it stay
+      REQUIRE(
+          w.time.run_until([&] { return w.one.connector().sent(detail::operation::get) == 1; }, w.time.now() + 1min));
+      w.time.run_for(100ms);
+      CHECK(call->what == outcome::waiting);
+      CHECK(w.one.connector().sent(detail::operation::children) == (others > 64 ? 0 : 1));
+      CHECK(w.one.connector().sent() <= 2);
+      seat->shut();
+      CHECK(w.queued(static_cast<std::size_t>(others) - 1));
+    }
+  }
+
+  TEST_CASE("a parent that is reaped as soon as it is there is created again") {
+    world w;
+    const auto seat = w.one.seat("/q");
+    const auto call = w.enter(w.one, *seat);
+    w.time.run_until([&] { return w.ensemble.exists("/q"); }, w.time.now() + 1min);
+    w.ensemble.reap(true);
+    CHECK(w.ends(call, outcome::granted));
+    CHECK(w.queued(1));
+    seat->shut();
+  }
+
+  TEST_CASE("a parent that cannot be created is an error that names it") {
+    world w;
+    w.ensemble.forbid(detail::operation::create, "/");
+    const auto seat = w.one.seat("/a/b/c");
+    const auto call = w.enter(w.one, *seat);
+    REQUIRE(w.ends(call, outcome::failed));
+    CHECK(call->why.code == errc::not_authorised);
+    CHECK(call->why.what.find("/a is missing") != std::string::npos);
+    seat->shut();
+  }
+}
+
+}  // namespace latchkey::testing
