@@ -174,7 +174,10 @@ TEST_SUITE("faults") {
     CHECK_FALSE(lock.held());
     CHECK(queue_at(path).size() == 1);
     here.net.heal();
+    REQUIRE(here.owner.wait_until_connected(patience()));
+    const auto connected = std::chrono::steady_clock::now();
     CHECK(queued(path, 0));
+    CHECK(std::chrono::steady_clock::now() - connected < patience() / 15);  // a second, where nothing slows us down
     CHECK(lock.try_lock_for(patience()));
     CHECK(here.owner.session_id() == session);
     lock.unlock();

@@ -6,9 +6,11 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <thread>
@@ -239,6 +241,57 @@ TEST_SUITE("loss") {
     CHECK(queue_at(path).size() == 1);
     holder.unlock();
     CHECK(queued(path, 0));
+  }
+
+  TEST_CASE("observers hear of the suspicion before the loss, with the path and the reason") {
+    std::mutex guard;
+    std::vector<client_event> told;
+    auto options = quick(2s);
+    options.observer = [&](const client_event& event) {
+      const std::lock_guard lock{guard};
+      told.push_back(event);
+    };
+    proxy net{servers().addresses()};
+    const auto path = fresh_path();
+    {
+      client owner{net.connect_string(), options};
+      mutex lock{owner, path};
+      lock.lock();
+      const auto before = lock.held();
+      net.black_hole();
+      REQUIRE(before.wait_for_end(patience()));
+      CHECK_FALSE(before);
+      net.heal();
+      lock.unlock();
+    }
+    const auto is = [&](client_event::kind what) {
+      return std::find_if(told.begin(), told.end(), [what](const client_event& event) { return event.what == what; });
+    };
+    const auto suspect = is(client_event::kind::suspect);
+    const auto lost = is(client_event::kind::lost);
+    REQUIRE(suspect != told.end());
+    REQUIRE(lost != told.end());
+    CHECK(suspect < lost);
+    CHECK(suspect->path == path);
+    CHECK(lost->path == path);
+    CHECK(lost->reason == loss_reason::deadline_passed);
+  }
+
+  TEST_CASE("a proof whose reply is lost, or that is lost itself, costs no grant") {
+    proxy net{servers().addresses()};
+    client owner{net.connect_string(), quick(4s)};
+    mutex lock{owner, fresh_path()};
+    lock.lock();
+    const auto before = lock.held();
+    for (const bool after : {true, false}) {
+      after ? net.drop_reply_of_next(opcode::multi) : net.drop_next(opcode::multi);
+      REQUIRE(net.wait_for_faults(patience()));
+      const auto until = before.valid_until();
+      CHECK(eventually([&] { return before.valid_until() > until; }));
+    }
+    CHECK(before);
+    lock.unlock();
+    CHECK_FALSE(before.loss());
   }
 
   TEST_CASE("loss at the first disconnection, for those who ask for it") {

@@ -284,7 +284,8 @@ TEST_SUITE("session") {
       CHECK(eventually([&] { return owner.connected(); }));
     }
     CAPTURE(told);
-    CHECK(told.starts_with("connected, disconnected, "));  // perhaps again, from a server that has not heard of the end yet
+    CHECK(told.starts_with(
+        "connected, disconnected, "));  // perhaps again, from a server that has not heard of the end yet
     CHECK(told.ends_with("lost " + path + ", session expired, connected, closed, "));
   }
 

@@ -118,6 +118,43 @@ TEST_SUITE("ticket") {
     }
   }
 
+  TEST_CASE(
+      "a waiter that has waited long is proved to live before it is granted, one that has not is granted at once") {
+    for (const auto waited : {100ms, 60'000ms}) {
+      CAPTURE(waited.count());
+      world w;
+      const auto holder = w.one.seat("/q");
+      const auto waiter = w.two.seat("/q");
+      REQUIRE(w.ends(w.enter(w.one, *holder), outcome::granted));
+      const auto call = w.enter(w.two, *waiter);
+      REQUIRE(w.queued(2));
+      w.time.run_for(waited);
+      CHECK(w.two.connector().sent(detail::operation::check) == 0);
+      w.two.connector().forget_sent();
+      holder->unlock();
+      REQUIRE(w.ends(call, outcome::granted));
+      CHECK(w.two.connector().sent(detail::operation::check) == (waited > 1s ? 1 : 0));
+      CHECK(w.two.connector().sent() == w.two.connector().sent(detail::operation::check));
+      holder->shut();
+      waiter->shut();
+    }
+  }
+
+  TEST_CASE("credentials that are no longer accepted end the grant, and every later call, with that reason") {
+    world w;
+    const auto seat = w.one.seat("/q");
+    REQUIRE(w.ends(w.enter(w.one, *seat), outcome::granted));
+    const auto before = seat->held();
+    w.ensemble.refuse_credentials(true);
+    w.one.connector().latest()->lose_connection();
+    REQUIRE(w.time.run_until([&] { return before.loss().has_value(); }, w.time.now() + 1min));
+    CHECK(before.loss() == loss_reason::access_revoked);
+    CHECK_FALSE(before);
+    seat->unlock();
+    CHECK_THROWS_AS(w.enter(w.one, *seat), error);
+    seat->shut();
+  }
+
   TEST_CASE("a parent that is reaped as soon as it is there is created again") {
     world w;
     const auto seat = w.one.seat("/q");
