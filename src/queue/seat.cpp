@@ -23,8 +23,7 @@ void seat::shut() noexcept {
   });
 }
 
-// Callers
-// --------------------------------------------------------------------------------------------------------------
+// Callers ----------
 
 bool seat::acquire(duration timeout, std::stop_token stop) {
   if (stop.stop_requested()) return false;
@@ -114,8 +113,7 @@ void seat::leave() {
   }
 }
 
-// The place in the queue
-// -----------------------------------------------------------------------------------------------
+// The place in the queue ----------
 
 void seat::take_place() {
   if (core_->failed()) return on_failed(*core_->failed());

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/node_name.hpp"
 #include "queue/admission.hpp"
@@ -142,5 +143,13 @@ class ticket final : public session_observer, public holder, public std::enable_
   std::uint32_t blockers_ = 0;
   watch_id watch_;
 };
+
+/// Wraps a callback so that it runs only if nothing else has begun since, and keeps the ticket alive until then.
+template <class Callable>
+session::reply_callback ticket::unless_stale(Callable what) {
+  return [self = shared_from_this(), step = step_, what = std::move(what)](reply& answer) {
+    if (self->step_ == step) what(*self, answer);
+  };
+}
 
 }  // namespace latchkey::detail

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/// Supervision: always a session, or on the way to one. What is under way in it stands in session_requests.cpp.
+
 #include "session/session.hpp"
 
 #include <algorithm>
@@ -12,19 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A burst beyond what the C client's wake-up pipe holds makes it close its own socket (64 Ki); this is far below.
-constexpr std::size_t max_in_flight = 1024;
 constexpr duration first_retry = 100ms;
 constexpr duration slowest_retry = 5s;
-
-bool is_quorum_operation(operation kind) {
-  return kind == operation::create || kind == operation::remove || kind == operation::check;
-}
-
-/// A multi that fails is committed, too, as an error.
-bool is_committed(operation kind, const reply& answer) {
-  return answer.code == reply_code::ok || (kind == operation::check && answer.code == reply_code::no_node);
-}
 
 }  // namespace
 
@@ -171,175 +162,6 @@ void session::end(session_end why) {
   if (why == session_end::expired) log(log_level::warning, "the session is over; locks held in it are lost");
   listener_.on_session_over(why);
   if (why == session_end::expired && !closing_) open();
-}
-
-void session::submit(request what, reply_callback on_reply) {
-  send_backlog();
-  waiting next{std::move(what), std::move(on_reply), {}};
-  if (unanswered_ >= max_in_flight || !backlog_.empty()) {
-    backlog_.push_back(std::move(next));
-  } else {
-    send(std::move(next));
-  }
-}
-
-watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch) {
-  watch_id watch{what.path, ++last_watch_};
-  watches_[what.path].push_back({watch.number, std::move(on_watch), false});
-  send_backlog();
-  waiting next{std::move(what), std::move(on_reply), watch};
-  next.what.watch = true;
-  if (unanswered_ >= max_in_flight || !backlog_.empty()) {
-    backlog_.push_back(std::move(next));
-  } else {
-    send(std::move(next));
-  }
-  return watch;
-}
-
-void session::forget(watch_id& watch) {
-  const auto number = std::exchange(watch.number, 0);
-  if (number == 0) return;
-  const auto at = watches_.find(watch.path);
-  if (at == watches_.end()) return;
-  std::erase_if(at->second, [&](const watcher& each) { return each.number == number; });
-  if (at->second.empty()) watches_.erase(at);
-}
-
-void session::send(waiting next) {
-  const auto kind = next.what.kind;
-  const auto sent = strand_.now();  // before it is sent: a proof must not look younger than it is
-  const auto id = first_id_ + pending_.size();
-  const bool is_sent = handle_ && handle_->send(id, std::move(next.what));
-  pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), !is_sent});
-  ++unanswered_;
-  // Not at once: who sends it again should find another state of affairs.
-  if (!is_sent) strand_.in(10ms, [this, id] { answer_refused(id + 1); });
-  watch_over_requests();
-}
-
-void session::send_backlog() {
-  while (!backlog_.empty() && unanswered_ < max_in_flight) {
-    auto next = std::move(backlog_.front());
-    backlog_.pop_front();
-    send(std::move(next));
-  }
-}
-
-void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
-  strand_.run([&] {
-    if (epoch != epoch_) return;
-    answer_refused(id);
-    auto request = take(id);
-    if (!request.on_reply) return;
-    if (is_quorum_operation(request.kind) && is_committed(request.kind, with)) listener_.on_proof(request.sent);
-    answer(request, with);
-    send_backlog();
-    if (idle()) listener_.on_idle();
-  });
-}
-
-/// @returns the request with this id, which is then in flight no more; an empty one when it has been answered already.
-session::pending session::take(std::uint64_t id) {
-  if (id < first_id_ || id - first_id_ >= pending_.size()) return {};
-  auto taken = std::exchange(pending_[id - first_id_], pending{});
-  if (taken.on_reply) --unanswered_;
-  while (!pending_.empty() && !pending_.front().on_reply) {
-    pending_.pop_front();
-    ++first_id_;
-  }
-  return taken;
-}
-
-/// Answers come in the order of the requests, those of refused ones too.
-void session::answer_refused(std::uint64_t before) {
-  for (auto id = first_id_; id < before; ++id) {
-    if (id < first_id_ || id - first_id_ >= pending_.size() || !pending_[id - first_id_].refused) continue;
-    auto request = take(id);
-    reply nothing;
-    nothing.code = reply_code::not_sent;
-    if (request.on_reply) answer(request, nothing);
-  }
-}
-
-void session::answer(pending& request, reply& with) {
-  if (with.code == reply_code::ok) {
-    arm(request.watch);
-  } else {
-    forget(request.watch);
-  }
-  request.on_reply(with);
-}
-
-void session::arm(const watch_id& watch) {
-  if (watch.number == 0) return;
-  const auto at = watches_.find(watch.path);
-  if (at == watches_.end()) return;  // forgotten meanwhile
-  for (auto& each : at->second) {
-    if (each.number == watch.number) each.armed = true;
-  }
-}
-
-void session::answer_everything(reply_code code) {
-  const auto requests = std::exchange(pending_, {});
-  const auto unsent = std::exchange(backlog_, {});
-  first_id_ += requests.size();
-  unanswered_ = 0;
-  for (auto request : requests) {
-    if (!request.on_reply) continue;
-    reply with;
-    with.code = request.refused && code == reply_code::unknown_outcome ? reply_code::not_sent : code;
-    answer(request, with);
-  }
-  for (auto each : unsent) {
-    reply with;
-    with.code = code == reply_code::session_over ? code : reply_code::not_sent;
-    forget(each.watch);
-    each.on_reply(with);
-  }
-  if (!requests.empty() && idle()) listener_.on_idle();
-}
-
-void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view path) {
-  strand_.run([&] {
-    if (epoch != epoch_) return;
-    const std::string key{path};
-    // One by one: a callback may forget the watch of another.
-    for (const auto last = last_watch_;;) {
-      const auto at = watches_.find(key);
-      if (at == watches_.end()) return;
-      auto& watchers = at->second;
-      const auto next = std::find_if(watchers.begin(), watchers.end(),
-                                     [&](const watcher& each) { return each.armed && each.number <= last; });
-      if (next == watchers.end()) return;
-      const auto on_watch = std::move(next->on_watch);
-      watchers.erase(next);
-      if (watchers.empty()) watches_.erase(at);
-      on_watch(event);
-    }
-  });
-}
-
-/// Frees requests that are stuck (ZOOKEEPER-4537) and gives up those that have no answer within the session timeout.
-/// The timer is left to run when nothing is in flight: it is set once in a while, not once a request.
-void session::watch_over_requests() {
-  if (overseer_ || pending_.empty()) return;
-  const auto patience = duration{info_.timeout} / 8;
-  overseer_ = strand_.in(patience, [this, patience] {
-    overseer_ = {};
-    if (!connected_ || pending_.empty()) return;
-    const auto now = strand_.now();
-    if (now - pending_.front().sent >= info_.timeout) {
-      auto oldest = take(first_id_);
-      reply nothing;
-      nothing.code = reply_code::unknown_outcome;
-      answer(oldest, nothing);
-    } else if (now - pending_.front().sent >= patience && now - last_nudge_ >= patience) {
-      last_nudge_ = now;
-      send({request{.kind = operation::sync, .path = "/"}, [](reply&) {}, {}});
-    }
-    watch_over_requests();
-  });
 }
 
 }  // namespace latchkey::detail

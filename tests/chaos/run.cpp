@@ -124,6 +124,8 @@ class run {
   }
 
   void look_for_leftovers() {
+    // One that was cut off takes its time to find the others again.
+    for (std::size_t i = 0; i < servers_.size(); ++i) servers_.wait_until_serving(i, 60s);
     for (int lock = 0; lock < how_.locks; ++lock) {
       for (const auto& name : servers_.children(lock_path(lock))) {
         log_.tell("chaos", event_kind::leftover, fmt::format("{}/{}", lock_path(lock), name));

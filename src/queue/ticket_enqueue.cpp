@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How a ticket gets into the queue, and finds out whether it has when the reply was lost.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/path.hpp"
+#include "base/unique_id.hpp"
+#include "queue/record.hpp"
+#include "queue/ticket.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+/// A container parent may be reaped between its creation and ours; not so often.
+constexpr unsigned most_parents_made = 20;
+
+}  // namespace
+
+// Try ----------
+
+void ticket::peek() {
+  state_ = state::peeking;
+  through().submit({.kind = operation::children, .path = path_},
+                   unless_stale([](ticket& self, const reply& listed) { self.on_peeked(listed); }));
+}
+
+void ticket::on_peeked(const reply& listed) {
+  switch (listed.code) {
+    case reply_code::ok:
+      if (patience_ == patience::once && is_held(listed.children, kind_)) return refuse();
+      return enqueue();
+    case reply_code::no_node:
+      return enqueue();
+    default:
+      if (!explain(listed.code)) resume();
+  }
+}
+
+// Enqueue ----------
+
+void ticket::enqueue() {
+  ++step_;
+  send_create();
+}
+
+/// Create and list in one round trip: requests of a session are served in order, so the list shows the node.
+void ticket::send_create() {
+  state_ = state::enqueuing;
+  forget_node();
+  created_ = reply_code::not_sent;
+  prefix_ = ticket_prefix(unique_id(), kind_);
+  // The reply is heard even when the ticket has been left meanwhile: a node that was made must go.
+  through().submit({.kind = operation::create,
+                    .path = join(path_, prefix_),
+                    .data = describe_ticket(core_->options().label, kind_),
+                    .mode = create_mode::ephemeral_sequential},
+                   [self = shared_from_this(), step = step_, prefix = prefix_](reply& created) {
+                     if (self->step_ == step) return self->on_created(created);
+                     if (created.code == reply_code::ok) self->core_->reaper().remove(std::move(created.path));
+                     if (created.code == reply_code::unknown_outcome) {
+                       self->core_->reaper().remove_unknown(self->path_, prefix);
+                     }
+                   });
+  through().submit({.kind = operation::children, .path = path_},
+                   unless_stale([](ticket& self, const reply& listed) { self.on_enqueued(listed); }));
+}
+
+void ticket::on_created(reply& created) {
+  created_ = created.code;
+  create_lost_ = created.code == reply_code::unknown_outcome;
+  if (created.code != reply_code::ok) return;
+  node_ = std::move(created.path);
+  czxid_ = created.stat.czxid;
+}
+
+void ticket::on_enqueued(const reply& listed) {
+  switch (created_) {
+    case reply_code::ok: {
+      const auto mine = parse_contender(last_component(node_));
+      // The counter sticks beyond, and equal numbers have no order.
+      if (!mine || mine->number > last_number) return exhausted();
+      return decide(listed);
+    }
+    case reply_code::node_exists:
+      return exhausted();
+    case reply_code::no_node:
+      return make_parents();
+    default:
+      if (!explain(created_)) resume();
+  }
+}
+
+/// The parents and, once more, create and list: all in one round trip.
+void ticket::make_parents() {
+  const auto refused = std::exchange(parent_failure_, {});
+  if (refused.code != errc{}) return fail(refused.code, refused.what);
+  if (++parents_made_ > most_parents_made) {
+    return fail(errc::refused, "it vanishes each time it has been created: who deletes it?");
+  }
+  ++step_;
+  auto parents = ancestors(path_);
+  parents.push_back(path_);
+  for (const auto& parent : parents) {
+    const bool of_chroot = parent.size() <= core_->chroot().size();
+    through().submit(
+        {.kind = operation::create,
+         .path = parent,
+         .mode = of_chroot ? create_mode::persistent : create_mode::container},
+        unless_stale([parent](ticket& self, const reply& made) { self.on_parent_made(parent, made.code); }));
+  }
+  send_create();
+}
+
+/// A refusal matters only if our own create finds that this parent is missing: the ensemble looks at the permission
+/// first.
+void ticket::on_parent_made(const std::string& parent, reply_code code) {
+  if (parent_failure_.code != errc{}) return;
+  switch (code) {
+    case reply_code::no_permission:
+      parent_failure_ = {errc::not_authorised,
+                         fmt::format("its parent {} is missing, and the ACL above does not let us create it", parent),
+                         {}};
+      return;
+    case reply_code::no_children_for_ephemerals:
+      parent_failure_ = {
+          errc::parent_is_ephemeral,
+          fmt::format("{} cannot be created: the node above it is ephemeral, which has no children", parent),
+          {}};
+      return;
+    default:
+      return;
+  }
+}
+
+// After a lost reply ----------
+
+/// The create may still be on its way to the leader when another server answers: only after a sync does a list tell.
+void ticket::recover() {
+  ++step_;
+  state_ = state::recovering;
+  through().submit({.kind = operation::sync, .path = path_}, [](const reply&) {});
+  through().submit({.kind = operation::children, .path = path_},
+                   unless_stale([](ticket& self, const reply& listed) { self.on_recovered(listed); }));
+}
+
+void ticket::on_recovered(const reply& listed) {
+  if (listed.code == reply_code::no_node) return begin();
+  if (listed.code != reply_code::ok) {
+    if (!explain(listed.code)) resume();
+    return;
+  }
+  const auto mine = std::find_if(listed.children.begin(), listed.children.end(),
+                                 [this](const std::string& name) { return name.starts_with(prefix_); });
+  if (mine == listed.children.end()) return begin();
+  ++step_;
+  through().submit(
+      {.kind = operation::get, .path = join(path_, *mine)},
+      unless_stale([path = join(path_, *mine)](ticket& self, const reply& read) { self.adopt(path, read); }));
+}
+
+/// A node is ours only if it belongs to the session of now.
+void ticket::adopt(const std::string& found, const reply& read) {
+  if (read.code == reply_code::no_node) return begin();
+  if (read.code != reply_code::ok) {
+    if (!explain(read.code)) resume();
+    return;
+  }
+  if (read.stat.ephemeral_owner != through().info().id) {
+    core_->reaper().remove(found);
+    return begin();
+  }
+  create_lost_ = false;
+  node_ = found;
+  czxid_ = read.stat.czxid;
+  look();
+}
+
+}  // namespace latchkey::detail
