@@ -117,6 +117,7 @@ test_asan() {
   configure asan -DLATCHKEY_BUILD_EXAMPLES=OFF || give_up "CMake failed"
   check_label asan
   prepare asan all
+  export LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" # of each part: memory is watched in fewer, they are six times slower
   if [[ -n $label ]]; then
     run_tests asan --label-regex "^$label\$"
   else
