@@ -111,6 +111,7 @@ class session final : connector_listener {
   void end(session_end why);
   void open_later();
   void retire_late(std::unique_ptr<znodes> opened);
+  void send_in_turn(waiting next);
   void send(waiting next);
   void send_backlog();
   void answer(pending& request, reply& with);

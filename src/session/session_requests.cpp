@@ -26,26 +26,14 @@ bool is_committed(operation kind, const reply& answer) {
 }  // namespace
 
 void session::submit(request what, reply_callback on_reply) {
-  send_backlog();
-  waiting next{std::move(what), std::move(on_reply), {}};
-  if (unanswered_ >= max_in_flight || !backlog_.empty()) {
-    backlog_.push_back(std::move(next));
-  } else {
-    send(std::move(next));
-  }
+  send_in_turn({std::move(what), std::move(on_reply), {}});
 }
 
 watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch) {
   watch_id watch{what.path, ++last_watch_};
   watches_[what.path].push_back({watch.number, std::move(on_watch), false});
-  send_backlog();
-  waiting next{std::move(what), std::move(on_reply), watch};
-  next.what.watch = true;
-  if (unanswered_ >= max_in_flight || !backlog_.empty()) {
-    backlog_.push_back(std::move(next));
-  } else {
-    send(std::move(next));
-  }
+  what.watch = true;
+  send_in_turn({std::move(what), std::move(on_reply), watch});
   return watch;
 }
 
@@ -56,6 +44,15 @@ void session::forget(watch_id& watch) {
   if (at == watches_.end()) return;
   std::erase_if(at->second, [&](const watcher& each) { return each.number == number; });
   if (at->second.empty()) watches_.erase(at);
+}
+
+void session::send_in_turn(waiting next) {
+  send_backlog();
+  if (unanswered_ >= max_in_flight || !backlog_.empty()) {
+    backlog_.push_back(std::move(next));
+  } else {
+    send(std::move(next));
+  }
 }
 
 void session::send(waiting next) {
