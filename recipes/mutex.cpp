@@ -8,15 +8,16 @@ namespace latchkey {
 
 mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std::move(path)} {
   detail::validate_lock_path(path_);
-  if (options.turns == 0) throw error{errc::bad_option, "mutex_options::turns must be at least 1", path_};
-  seat_ = std::make_shared<detail::seat>(owner.core(), path_, detail::contender_kind::lock, options.turns);
+  seat_ = std::make_shared<detail::seat>(
+      owner.core(), path_, detail::contender_kind::lock,
+      detail::seat_options::checked(options.turns, detail::saturate(options.linger), path_));
   seat_->open();
 }
 
 mutex::~mutex() { seat_->shut(); }
 
 void mutex::lock() {
-  if (!seat_->acquire(detail::duration::max(), {})) throw error{errc::closed, "destroyed while it was waited for", path_};
+  if (!seat_->acquire(detail::duration::max(), {})) detail::error_destroyed(path_);
 }
 
 bool mutex::lock(std::stop_token stop) { return seat_->acquire(detail::duration::max(), std::move(stop)); }

@@ -5,8 +5,8 @@ latchkey_doctest(NAME <target> LABELS <label>... [SUITES <suite>...] [TIMEOUT <s
 Registers the doctest program <target> with CTest: an entry per test suite of SUITES, or one for all of it.
 - An entry whose filter matches no test case fails, although doctest then exits with 0.
 - With SUITES, one more entry fails when the program has a test case outside of them: no test stays behind unnoticed.
-- Labels: `unit` (no server), `integration` (starts servers: runs alone), `tsan` (uses no fiber: runs under TSan too), ...
-- TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for `integration` 300.
+- Labels: `unit` (no server), `integration` and `interop` (start servers: run alone), `tsan` (uses no fiber: runs under TSan too), ...
+- TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for those that start servers 300.
 ]=]
 function(latchkey_doctest)
   cmake_parse_arguments(arg "" "NAME;TIMEOUT" "LABELS;SUITES" ${ARGN})
@@ -21,7 +21,7 @@ function(latchkey_doctest)
 
   set(serial FALSE)
   set(timeout 120)
-  if("integration" IN_LIST arg_LABELS)
+  if("integration" IN_LIST arg_LABELS OR "interop" IN_LIST arg_LABELS)
     set(serial TRUE)
     set(timeout 300)
   endif()

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace tour {
 
@@ -15,6 +16,7 @@ using latchkey::fencing_token;
 
 struct period {
   std::string who;
+  event_kind kind;
   fencing_token token;
   clock::time_point from;
   clock::time_point until;
@@ -22,11 +24,11 @@ struct period {
 
 std::string process_of(const std::string& who) { return who.substr(0, who.find('.')); }
 
-/// In the order of their beginnings.
-std::vector<period> periods_of(const std::vector<event>& events) {
+/// Of the grants of these kinds, in the order of their beginnings.
+std::vector<period> periods_of(const std::vector<event>& events, const std::set<event_kind>& kinds) {
   std::vector<period> all;
   for (const auto& what : events) {
-    if (what.kind == event_kind::granted) all.push_back({what.who, *what.token, what.at, what.at});
+    if (kinds.contains(what.kind)) all.push_back({what.who, what.kind, *what.token, what.at, what.at});
     if (what.kind != event_kind::held_until) continue;
     for (auto& one : all) {
       if (one.who == what.who && one.token == *what.token) one.until = std::max(one.until, what.at);
@@ -59,6 +61,23 @@ void check_tokens(const std::vector<period>& all, summary& result) {
   }
 }
 
+/// Readers may be together, a writer is alone; its token is larger than those of all before it, and a reader's than
+/// those of the writers before it.
+void check_read_write(const std::vector<period>& all, summary& result) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::size_t readers = 0;
+    for (std::size_t j = 0; j <= i; ++j) {
+      const bool both_read = all[i].kind == event_kind::reads && all[j].kind == event_kind::reads;
+      const bool together = i == j || all[i].from < all[j].until;
+      if (both_read && together) ++readers;
+      if (i == j || both_read) continue;
+      check_exclusion({all[j], all[i]}, result);
+      check_tokens({all[j], all[i]}, result);
+    }
+    result.readers_at_once = std::max(result.readers_at_once, readers);
+  }
+}
+
 void measure_waits(const std::vector<event>& events, summary& result) {
   std::map<std::string, clock::time_point> waiting;
   for (const auto& what : events) {
@@ -86,10 +105,13 @@ void count_hand_overs(const std::vector<event>& events, const std::vector<period
 
 summary summarise(const std::vector<event>& events) {
   summary result;
-  const auto all = periods_of(events);
+  const auto all = periods_of(events, {event_kind::granted});
   result.grants = all.size();
   check_exclusion(all, result);
   check_tokens(all, result);
+  const auto of_read_write = periods_of(events, {event_kind::reads, event_kind::writes});
+  result.grants += of_read_write.size();
+  check_read_write(of_read_write, result);
   measure_waits(events, result);
   count_hand_overs(events, all, result);
   for (const auto& what : events) {
@@ -103,15 +125,16 @@ summary summarise(const std::vector<event>& events) {
 std::string to_text(const summary& result) {
   std::string text = fmt::format(
       "grants                {:>6}\n"
-      "overlaps              {:>6}   (two holders at once)\n"
+      "overlaps              {:>6}   (two holders at once, other than readers)\n"
+      "readers at once       {:>6}\n"
       "tokens gone backwards {:>6}\n"
       "writes accepted       {:>6}\n"
       "writes refused        {:>6}   (with the token of a lost grant)\n"
       "grants lost           {:>6}\n"
       "hand-overs after loss {:>6}   (to another process)\n"
       "longest wait          {:>6}   ms{}\n",
-      result.grants, result.overlaps, result.tokens_backwards, result.accepted, result.refused, result.lost,
-      result.handed_over, result.longest_wait.count(),
+      result.grants, result.overlaps, result.readers_at_once, result.tokens_backwards, result.accepted, result.refused,
+      result.lost, result.handed_over, result.longest_wait.count(),
       result.who_waited_longest.empty() ? "" : ", of " + result.who_waited_longest);
   for (const auto& complaint : result.complaints) text += "FAILED: " + complaint + '\n';
   return text;

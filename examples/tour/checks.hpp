@@ -14,12 +14,13 @@ namespace tour {
 
 struct summary {
   std::size_t grants = 0;
-  std::size_t overlaps = 0;          ///< two holders at the same time
+  std::size_t overlaps = 0;          ///< two holders at the same time, not both of them readers
   std::size_t tokens_backwards = 0;  ///< a later grant with a token that is not larger
   std::size_t accepted = 0;
   std::size_t refused = 0;
   std::size_t lost = 0;
-  std::size_t handed_over = 0;  ///< lost grants that were followed by a grant of another process
+  std::size_t readers_at_once = 0;  ///< of the read-write lock, at most
+  std::size_t handed_over = 0;      ///< lost grants that were followed by a grant of another process
   std::chrono::milliseconds longest_wait{};
   std::string who_waited_longest;
   std::vector<std::string> complaints;  ///< why this tour is a failure; empty: it is none

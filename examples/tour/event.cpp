@@ -12,10 +12,12 @@ namespace tour {
 
 namespace {
 
-constexpr std::array<std::pair<event_kind, std::string_view>, 10> names{{
+constexpr std::array<std::pair<event_kind, std::string_view>, 12> names{{
     {event_kind::note, "note"},
     {event_kind::waits, "waits"},
     {event_kind::granted, "granted"},
+    {event_kind::reads, "reads"},
+    {event_kind::writes, "writes"},
     {event_kind::held_until, "held_until"},
     {event_kind::released, "released"},
     {event_kind::stop_requested, "stop_requested"},

@@ -19,6 +19,8 @@ enum class event_kind {
   note,            ///< for the reader only
   waits,           ///< a fiber has asked for the lock
   granted,         ///< `bool(grant)` has been seen true
+  reads,           ///< the same of a reader, of the read-write lock
+  writes,          ///< the same of a writer, of the read-write lock
   held_until,      ///< the last time that `bool(grant)` was seen true
   released,        ///< unlocked while it was held
   stop_requested,  ///< the stop token of the grant was asked to stop

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tour: three processes, one lock, and an ensemble that fails on the way.
+// tour: three processes, one lock, and an ensemble that fails on the way; then a read-write lock.
 
 #include <fmt/format.h>
 
@@ -26,6 +26,7 @@ constexpr auto description =
     "servers,\n"
     "which is started here and hurt on the way: the leader is killed, and a holder is cut off until its session "
     "expires.\n"
+    "Then four more processes share a latchkey::shared_mutex: readers, a writer, and a writer that becomes a reader.\n"
     "Each line of the timeline says after how many milliseconds who did what, and with which fencing token.\n"
     "The exit code is 0 when nobody overlapped, no token went backwards and all that had to happen happened;\n"
     "1 when not; 2 when the tour cannot run; 130 after Ctrl-C.";
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
   worker->add_option("--connect", work.connect_string)->required();
   worker->add_option("--session-timeout", session_timeout)->required();
   worker->add_option("--parent", work.parent)->required();
+  worker->add_flag("--obeys", work.obeys);
   worker->add_flag("--log", work.log);
 
   try {

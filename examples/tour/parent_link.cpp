@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 
 namespace tour {
 
@@ -37,6 +38,14 @@ bool parent_link::ask(std::string_view what, latchkey::fencing_token token, std:
   return answer.get();
 }
 
+std::optional<std::string> parent_link::next_order() {
+  std::unique_lock lock{ordering_};
+  if (!ordered_.wait(lock, stop_.get_token(), [this] { return !orders_.empty(); })) return std::nullopt;
+  auto order = std::move(orders_.front());
+  orders_.pop_front();
+  return order;
+}
+
 void parent_link::settle() { const std::lock_guard lock{answering_}; }
 
 void parent_link::send(const std::string& line) {
@@ -59,6 +68,11 @@ void parent_link::obey(std::string_view line) {
   const auto command = next_word(line);
   if (command == "linger") linger_ = true;
   if (command == "stop") stop_.request_stop();
+  if (command == "do") {
+    const std::lock_guard lock{ordering_};
+    orders_.emplace_back(line);
+    ordered_.notify_one();
+  }
   if (command != "answer") return;
   const auto id = parse_number(next_word(line));
   // The mutex is held until the fiber has been woken: see `settle`.

@@ -5,9 +5,12 @@
 
 #include <atomic>
 #include <boost/fiber/future/promise.hpp>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -18,8 +21,8 @@
 namespace tour {
 
 /// Speaks lines on stdin and stdout. Of the worker: `event ...`, `write <id> <token> <value>`, `overtaken <id>
-/// <token>`, `bye`. Of the tour: `answer <id> yes|no`, `linger`, `stop`. When the tour is gone, so is the process.
-/// Thread-safe.
+/// <token>`, `bye`. Of the tour: `answer <id> yes|no`, `linger`, `stop`, `do <order>`. When the tour is gone, so is the
+/// process. Thread-safe.
 class parent_link {
  public:
   parent_link();
@@ -39,6 +42,9 @@ class parent_link {
   /// @returns whether the tour has asked one holder to linger; once for each time it did.
   bool take_linger() noexcept { return linger_.exchange(false); }
 
+  /// Waits for the next order; blocks the thread. @returns nothing when the tour has said stop.
+  std::optional<std::string> next_order();
+
   std::stop_token stop_token() const noexcept { return stop_.get_token(); }
 
   /// To be called by every thread of fibers before it ends: until nobody is waking one of its fibers.
@@ -54,6 +60,9 @@ class parent_link {
   std::mutex answering_;
   std::map<std::int64_t, boost::fibers::promise<bool>> questions_;
   std::int64_t last_question_ = 0;
+  std::mutex ordering_;
+  std::condition_variable_any ordered_;
+  std::deque<std::string> orders_;
   std::atomic<bool> linger_{false};
   std::atomic<bool> leaving_{false};
   std::stop_source stop_;

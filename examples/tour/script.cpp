@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -23,10 +24,6 @@ constexpr int worker_count = 3;
 constexpr auto session_timeout = 4'000ms;
 constexpr auto foreign_session_timeout = 10'000ms;
 constexpr auto foreign_time = 8'000ms;
-constexpr auto patience = 20s;  // for one thing that must happen
-
-/// Ends the steps early; what went wrong has been recorded.
-struct give_up {};
 
 std::string process_of(const std::string& who) { return who.substr(0, who.find('.')); }
 
@@ -53,6 +50,8 @@ summary script::run() {
     } else {
       watch_for_a_while();
     }
+    end_workers();
+    share_a_lock();
   } catch (const give_up&) {
   }
   end_workers();
@@ -79,23 +78,8 @@ void script::start_ensemble() {
 }
 
 void script::start_workers() {
-  const auto timeout = ensemble_ ? session_timeout : foreign_session_timeout;
   for (int i = 1; i <= worker_count; ++i) {
-    const auto name = fmt::format("w{}", i);
-    auto connect_string = ensemble_ ? ensemble_->connect_string() : how_.connect_string;
-    if (ensemble_ && i == worker_count) connect_string = network_->connect_string();
-    std::vector<std::string> arguments{"tour",
-                                       "worker",
-                                       name,
-                                       "--connect",
-                                       connect_string,
-                                       "--session-timeout",
-                                       fmt::format("{}", timeout.count()),
-                                       "--parent",
-                                       fmt::format("{}", ::getpid())};
-    if (how_.log) arguments.emplace_back("--log");
-    workers_.push_back(std::make_unique<worker_process>(
-        name, std::move(arguments), [this](worker_process& from, std::string_view line) { on_line(from, line); }));
+    start_worker(fmt::format("w{}", i), ensemble_ && i == worker_count ? network_->connect_string() : servers());
   }
   say(fmt::format("starts {} worker processes, of three fibers on two threads each", worker_count));
 }
@@ -154,9 +138,7 @@ void script::let_a_session_expire() {
   });
 }
 
-void script::watch_for_a_while() {
-  record_.wait_until(stop_, foreign_time, [](const events&) { return false; });
-}
+void script::watch_for_a_while() { pause(foreign_time); }
 
 void script::end_workers() {
   store_.close();
@@ -169,6 +151,7 @@ void script::end_workers() {
     if (ending && *ending != "exit code 0") fail(worker->name() + " ended with " + *ending);
   }
   for (auto& worker : workers_) worker->end();
+  workers_.clear();
 }
 
 // Their means
@@ -193,6 +176,23 @@ event script::expect_event(const std::string& what, std::chrono::milliseconds ti
     return at != all.end();
   });
   return found;
+}
+
+void script::start_worker(const std::string& name, const std::string& connect_string, std::vector<std::string> more) {
+  const auto timeout = ensemble_ ? session_timeout : foreign_session_timeout;
+  std::vector<std::string> arguments{"tour",
+                                     "worker",
+                                     name,
+                                     "--connect",
+                                     connect_string,
+                                     "--session-timeout",
+                                     fmt::format("{}", timeout.count()),
+                                     "--parent",
+                                     fmt::format("{}", ::getpid())};
+  std::move(more.begin(), more.end(), std::back_inserter(arguments));
+  if (how_.log) arguments.emplace_back("--log");
+  workers_.push_back(std::make_unique<worker_process>(
+      name, std::move(arguments), [this](worker_process& from, std::string_view line) { on_line(from, line); }));
 }
 
 /// What the leader knows of is what counts.

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include <latchkey/client.hpp>
 #include <latchkey/testing/ensemble.hpp>
 #include <latchkey/testing/proxy.hpp>
 
@@ -29,7 +30,10 @@ struct script_options {
   bool log = false;
 };
 
-/// One tour: an ensemble, three workers, and what is done to them.
+/// Ends the steps early; what went wrong has been recorded.
+struct give_up {};
+
+/// One tour: an ensemble, three workers, and what is done to them; then a read-write lock, and four more.
 class script {
  public:
   script(script_options how, std::stop_token stop);
@@ -43,6 +47,8 @@ class script {
  private:
   using events = std::vector<event>;
 
+  static constexpr std::chrono::seconds patience{20};  // for one thing that must happen
+
   // The steps.
   void start_ensemble();
   void start_workers();
@@ -50,6 +56,7 @@ class script {
   void kill_the_leader();
   void let_a_session_expire();
   void watch_for_a_while();
+  void share_a_lock();  ///< script_read_write.cpp
   void end_workers();
 
   // Their means.
@@ -60,6 +67,12 @@ class script {
   event expect_event(const std::string& what, std::chrono::milliseconds timeout,
                      const std::function<bool(const event&)>& wanted);
   void expect_end_of(std::int64_t session);
+  void expect_waiting(latchkey::client& through, std::size_t count);
+  void order(const std::string& name, const std::string& what);
+  void pause(std::chrono::milliseconds time);
+  static std::function<bool(const event&)> is(std::string who, event_kind kind);
+  void start_worker(const std::string& name, const std::string& connect_string, std::vector<std::string> more = {});
+  std::string servers() const { return ensemble_ ? ensemble_->connect_string() : how_.connect_string; }
   void on_line(worker_process& from, std::string_view line);
   void write(worker_process& from, std::string_view request);
 

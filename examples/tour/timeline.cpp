@@ -25,6 +25,10 @@ std::string words(const event& what) {
   switch (what.kind) {
     case event_kind::granted:
       return "holds the lock" + what.text;
+    case event_kind::reads:
+      return "reads" + what.text;
+    case event_kind::writes:
+      return "writes" + what.text;
     case event_kind::released:
       return "releases it" + what.text;
     case event_kind::stop_requested:
@@ -43,7 +47,10 @@ std::string words(const event& what) {
 std::string_view colour(const event& what) {
   switch (what.kind) {
     case event_kind::granted:
+    case event_kind::writes:
       return "\033[32m";
+    case event_kind::reads:
+      return "\033[34m";
     case event_kind::stop_requested:
     case event_kind::lost:
       return "\033[33m";

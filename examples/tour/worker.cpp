@@ -22,6 +22,7 @@
 
 #include "event.hpp"
 #include "parent_link.hpp"
+#include "reader_writer.hpp"
 
 namespace tour {
 
@@ -125,7 +126,7 @@ void run_fibers(int first, const worker_options& how, const latchkey::client& cl
   link.settle();
 }
 
-void contend(const worker_options& how, parent_link& link) {
+latchkey::client_options options_of(const worker_options& how, parent_link& link) {
   latchkey::client_options options;
   options.session_timeout = how.session_timeout;
   options.label = "latchkey tour, " + how.name;
@@ -134,14 +135,20 @@ void contend(const worker_options& how, parent_link& link) {
     if (what.what == lost || what.what == closed) return;  // the first is told by the holder, the second expected
     link.tell({.who = how.name, .text = std::string{"(client: "} + std::string{to_string(what.what)} + ")"});
   };
-  latchkey::client client{how.connect_string, options};
-  latchkey::mutex lock{client, how.path, {.turns = static_cast<std::uint32_t>(how.turns)}};
+  return options;
+}
 
+void contend(const worker_options& how, latchkey::client& client, parent_link& link) {
+  latchkey::mutex lock{client, how.path, {.turns = static_cast<std::uint32_t>(how.turns)}};
   std::vector<std::jthread> threads;
   for (int i = 0; i < how.threads; ++i) {
     threads.emplace_back([&, i] { run_fibers(i, how, client, lock, link); });
   }
-  threads.clear();
+}
+
+void work(const worker_options& how, parent_link& link) {
+  latchkey::client client{how.connect_string, options_of(how, link)};
+  how.obeys ? obey(how, client, link) : contend(how, client, link);
   client.close();
 }
 
@@ -156,7 +163,7 @@ int run_worker(const worker_options& how) {
   }
   parent_link link;
   try {
-    contend(how, link);
+    work(how, link);
     return EXIT_SUCCESS;
   } catch (const std::exception& failure) {
     link.tell({.who = how.name, .kind = event_kind::failed, .text = failure.what()});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A process that contends for the lock of the tour.
+/// A process that takes the locks of the tour.
 
 #include <chrono>
 #include <string>
@@ -14,14 +14,15 @@ struct worker_options {
   std::string path = "/latchkey-tour/lock";
   std::chrono::milliseconds session_timeout{};
   int threads = 2;
-  int fibers = 3;    ///< spread over the threads
-  int turns = 2;     ///< of the fibers of one process, before others get theirs
-  int parent = 0;    ///< process id; the worker ends with it
-  bool log = false;  ///< what the library has to say, to stderr
+  int fibers = 3;      ///< spread over the threads
+  int turns = 2;       ///< of the fibers of one process, before others get theirs
+  int parent = 0;      ///< process id; the worker ends with it
+  bool obeys = false;  ///< has one thread, and does with the read-write lock what the tour orders
+  bool log = false;    ///< what the library has to say, to stderr
 };
 
-/// Takes, uses and releases the lock from several fibers until the tour says stop; its stdin and stdout are the link to
-/// the tour. @returns the exit code.
+/// Takes, uses and releases the lock from several fibers, or obeys, until the tour says stop; its stdin and stdout are
+/// the link to the tour. @returns the exit code.
 int run_worker(const worker_options& how);
 
 }  // namespace tour

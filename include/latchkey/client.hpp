@@ -36,9 +36,9 @@ struct acl_entry {
 
 /// What the observers of a client are told.
 struct client_event {
-  enum class kind { connected, disconnected, session_expired, suspect, lost, closed };
+  enum class kind { connected, disconnected, session_expired, suspect, lost, asked_to_release, closed };
   kind what{};
-  std::string path;                   ///< of the lock, for `suspect` and `lost`
+  std::string path;                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`
   std::optional<loss_reason> reason;  ///< for `lost`
 };
 
@@ -59,16 +59,16 @@ struct client_options {
   /// For how long `close()`, and the destructor, wait for the nodes of this client to be deleted.
   std::chrono::milliseconds close_timeout{5'000};
   /// Who we are, for the people who look at a queue. Default: the name of the program.
-  std::string label;
-  std::vector<credentials> authentication;
+  std::string label{};
+  std::vector<credentials> authentication{};
   /// Of every node that is created. Empty: everybody may do everything, as in Curator.
-  std::vector<acl_entry> acl;
+  std::vector<acl_entry> acl{};
   /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. Empty: no TLS.
-  std::string tls;
+  std::string tls{};
   loss_policy when_lost = loss_policy::at_deadline;
   /// Told of what happens to the session and the locks, on the client's event thread. Must neither throw nor suspend a
   /// fiber; while it runs, only other callbacks wait.
-  std::function<void(const client_event&)> observer;
+  std::function<void(const client_event&)> observer{};
 };
 
 /// A client of a ZooKeeper ensemble: it connects, reconnects, and begins a new session after one has expired.
@@ -93,8 +93,9 @@ class client {
   bool wait_until_connected(std::chrono::nanoseconds timeout);
 
   /// Ends every wait with `errc::closed` and every grant with `loss_reason::client_closed`, deletes the nodes of this
-  /// client, ends the session. Waits for all that: suspends the fiber, or blocks the thread, for `close_timeout` and a
-  /// second at most.
+  /// client, ends the session. Waits for all that: suspends the fiber, or blocks the thread, for `close_timeout` at
+  /// most, and then for as long as the C client takes to close its connection: milliseconds, with a server that hangs
+  /// some seconds.
   void close();
 
   bool connected() const;

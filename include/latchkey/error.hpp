@@ -22,6 +22,8 @@ enum class errc {
   parent_is_ephemeral,      ///< a parent of the path is an ephemeral node, which cannot have children
   queue_exhausted,          ///< the sequence counter of the path is used up: delete the path, or use another
   lock_lost,                ///< the lock was held and is no longer
+  place_lost,               ///< the place in line went with its session, or was deleted: queue again
+  unreachable,              ///< no server answered in time
   unsupported,              ///< asked for what this build of the C client cannot do
   refused,                  ///< the ensemble refused a request for a reason of its own, which the message gives
 };

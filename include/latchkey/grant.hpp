@@ -59,6 +59,14 @@ class grant {
   /// @returns whether it is over.
   bool wait_for_end(std::chrono::nanoseconds timeout) const;
 
+  /// @returns whether somebody has asked the holder to release the lock: `revoke()`, or Curator's `Revoker`. Never
+  /// blocks for the ensemble; the first look, and `release_token()`, begin to watch for it.
+  bool asked_to_release() const noexcept;
+
+  /// @returns a token that is asked to stop when somebody asks for the release of the lock. The lock is still held
+  /// then.
+  std::stop_token release_token() const noexcept;
+
   /// Two grants are equal when they are the same period of ownership.
   friend bool operator==(const grant&, const grant&) noexcept = default;
 

@@ -21,6 +21,9 @@ class seat;
 struct mutex_options {
   /// How many callers of one object may have the lock in turn before it goes back to the end of the queue.
   std::uint32_t turns = 16;
+  /// For how long the place in the queue is kept after the last unlock, to be had again without a request; it is given
+  /// up as soon as somebody waits for it. Zero: given up at once.
+  std::chrono::milliseconds linger{0};
 };
 
 /// A mutex across processes and machines: whoever names the same path of the same ensemble contends for it.

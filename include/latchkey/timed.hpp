@@ -18,6 +18,13 @@ constexpr std::chrono::nanoseconds saturate(std::chrono::duration<Rep, Period> d
   return ceil<nanoseconds>(duration);
 }
 
+/// @returns the time from now to `time`, by the clock of `time`.
+template <class Clock, class Duration>
+std::chrono::nanoseconds time_left(std::chrono::time_point<Clock, Duration> time) noexcept {
+  using wide = std::chrono::duration<long double, std::nano>;
+  return saturate(wide{time.time_since_epoch()} - wide{Clock::now().time_since_epoch()});
+}
+
 /// The timed calls of a lock. A timeout bounds the whole call; none left (zero, negative, a time that has passed)
 /// means: try once. The extremes mean what they say. `Lock` has `bool try_lock_within(nanoseconds, std::stop_token)`.
 template <class Lock>
@@ -32,14 +39,31 @@ class timed {
   /// As `try_lock_for` with the time that is left now: a clock that is set during the wait changes nothing.
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    using wide = std::chrono::duration<long double, std::nano>;
-    const auto left = wide{time.time_since_epoch()} - wide{Clock::now().time_since_epoch()};
-    return static_cast<Lock&>(*this).try_lock_within(saturate(left), std::move(stop));
+    return static_cast<Lock&>(*this).try_lock_within(time_left(time), std::move(stop));
   }
 
  protected:
   timed() = default;
   ~timed() = default;
+};
+
+/// The same to read. `Lock` has `bool try_lock_shared_within(nanoseconds, std::stop_token)`.
+template <class Lock>
+class timed_shared {
+ public:
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+    return static_cast<Lock&>(*this).try_lock_shared_within(saturate(timeout), std::move(stop));
+  }
+
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+    return static_cast<Lock&>(*this).try_lock_shared_within(time_left(time), std::move(stop));
+  }
+
+ protected:
+  timed_shared() = default;
+  ~timed_shared() = default;
 };
 
 }  // namespace latchkey::detail

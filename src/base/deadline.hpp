@@ -19,4 +19,9 @@ constexpr time_point deadline_after(time_point now, duration timeout) noexcept {
   return timeout >= never - now ? never : now + timeout;
 }
 
+/// @returns how much of the time until `deadline` is left.
+constexpr duration time_until(time_point deadline, time_point now) noexcept {
+  return deadline == never ? duration::max() : deadline - now;
+}
+
 }  // namespace latchkey::detail

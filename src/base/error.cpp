@@ -32,6 +32,10 @@ class category final : public std::error_category {
         return "the queue's sequence numbers are used up";
       case errc::lock_lost:
         return "the lock is lost";
+      case errc::place_lost:
+        return "the place in line is lost";
+      case errc::unreachable:
+        return "the ensemble is out of reach";
       case errc::unsupported:
         return "unsupported";
       case errc::refused:

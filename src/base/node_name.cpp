@@ -22,8 +22,6 @@ constexpr std::array markers{
     marker{"__rlock__", contender_kind::read},
 };
 
-constexpr std::size_t digits = 10;
-
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 }  // namespace
@@ -53,10 +51,10 @@ std::string ticket_prefix(std::string_view uuid, contender_kind kind) {
 }
 
 std::optional<place> parse_contender(std::string_view name) noexcept {
-  if (name.size() < digits) return std::nullopt;
-  auto number = name.substr(name.size() - digits);
+  if (name.size() < number_digits) return std::nullopt;
+  auto number = name.substr(name.size() - number_digits);
   if (!std::all_of(number.begin(), number.end(), is_digit)) return std::nullopt;
-  auto head = name.substr(0, name.size() - digits);
+  auto head = name.substr(0, name.size() - number_digits);
   for (const auto& [text, kind] : markers) {
     const bool positive = head.ends_with(text);
     const bool negative =

@@ -3,6 +3,7 @@
 
 /// The names of contenders, as Curator and kazoo write and read them.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ struct place {
 
   friend bool operator==(const place&, const place&) = default;
 };
+
+/// How many digits of a name are its number.
+inline constexpr std::size_t number_digits = 10;
 
 /// The largest sequence number that a server gives to one child only; from there on the counter sticks.
 inline constexpr std::uint32_t last_number = 2147483646;

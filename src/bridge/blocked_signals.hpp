@@ -7,8 +7,8 @@
 
 namespace latchkey::detail {
 
-/// Blocks the signals of the calling thread while it lives: threads inherit the mask of the one that makes them. Not those
-/// that a thread brings upon itself: a crash must reach the service's handlers.
+/// Blocks the signals of the calling thread while it lives: threads inherit the mask of the one that makes them. Not
+/// those that a thread brings upon itself: a crash must reach the service's handlers.
 class blocked_signals {
  public:
   blocked_signals() noexcept {

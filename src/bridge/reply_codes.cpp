@@ -47,7 +47,7 @@ reply_code to_reply_code(int rc) noexcept {
   }
 }
 
-reply_code to_check_result(int rc) noexcept {
+reply_code to_operation_result(int rc) noexcept {
   return rc == ZRUNTIMEINCONSISTENCY ? reply_code::not_sent : to_reply_code(rc);
 }
 

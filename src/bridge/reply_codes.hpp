@@ -10,7 +10,7 @@ namespace latchkey::detail {
 /// @returns what a completion's `rc` says about its request.
 reply_code to_reply_code(int rc) noexcept;
 
-/// @returns what the code of one check of a multi says; those behind the one that failed were not looked at.
-reply_code to_check_result(int rc) noexcept;
+/// @returns what the code of one operation of a multi says; those behind the one that failed were not looked at.
+reply_code to_operation_result(int rc) noexcept;
 
 }  // namespace latchkey::detail

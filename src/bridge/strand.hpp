@@ -27,7 +27,7 @@ class strand {
   /// Runs `what` with the strand held, then the wake-ups. From any thread; never from inside the strand.
   template <class Callable>
   auto run(Callable&& what) {
-    std::vector<std::shared_ptr<wait_point>> woken;
+    wake_list woken;
     const notifier after{woken};
     const std::lock_guard lock{mutex_};
     const collector before_unlock{*this, woken};
@@ -47,7 +47,7 @@ class strand {
   void cancel(timer_id& id) { timers_.cancel(id); }
 
   /// Notifies `waiter` once the strand has been released.
-  void wake(std::shared_ptr<wait_point> waiter) { to_wake_.push_back(std::move(waiter)); }
+  void wake(std::shared_ptr<wait_point> waiter) { to_wake_.add(std::move(waiter)); }
 
   // Of whoever drives the timers, without the strand:
 
@@ -63,23 +63,40 @@ class strand {
   std::optional<time_point> next_timer();
 
  private:
-  struct notifier {
-    std::vector<std::shared_ptr<wait_point>>& woken;
-    ~notifier() {
-      for (const auto& waiter : woken) waiter->notify();
+  /// Mostly of one or none: only more of them need memory.
+  class wake_list {
+   public:
+    void add(std::shared_ptr<wait_point> waiter) {
+      if (!first_) {
+        first_ = std::move(waiter);
+      } else {
+        more_.push_back(std::move(waiter));
+      }
     }
+    void notify_all() noexcept {
+      if (first_) first_->notify();
+      for (const auto& each : more_) each->notify();
+    }
+
+   private:
+    std::shared_ptr<wait_point> first_;
+    std::vector<std::shared_ptr<wait_point>> more_;
+  };
+  struct notifier {
+    wake_list& woken;
+    ~notifier() { woken.notify_all(); }
   };
   struct collector {
     strand& self;
-    std::vector<std::shared_ptr<wait_point>>& woken;
-    ~collector() { woken.swap(self.to_wake_); }
+    wake_list& woken;
+    ~collector() { std::swap(woken, self.to_wake_); }
   };
 
   std::mutex mutex_;
   std::function<time_point()> clock_;
   std::function<void(time_point)> on_earlier_;
   timer_queue timers_;
-  std::vector<std::shared_ptr<wait_point>> to_wake_;
+  wake_list to_wake_;
 };
 
 }  // namespace latchkey::detail

@@ -11,6 +11,14 @@
 
 namespace latchkey::detail {
 
+void wait_point::reset() noexcept {
+  const std::lock_guard lock{mutex_};
+  notified_ = false;
+#ifndef LATCHKEY_WITHOUT_FIBERS
+  anchor_ = nullptr;
+#endif
+}
+
 #ifdef LATCHKEY_WITHOUT_FIBERS
 
 void wait_point::wait() {

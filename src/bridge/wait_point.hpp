@@ -28,6 +28,9 @@ class wait_point {
   /// Returns at once when it has been notified. Call it once, from one fiber, with no std::mutex held.
   void wait();
 
+  /// Makes it as new. @pre nobody waits or notifies: no other reference is left
+  void reset() noexcept;
+
   /// From any thread, with no lock held that the waiter may take.
   void notify() noexcept;
 

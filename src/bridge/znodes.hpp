@@ -17,7 +17,7 @@
 namespace latchkey::detail {
 
 /// What became of a request.
-enum class reply_code {
+enum class reply_code : std::int8_t {
   ok,
   no_node,
   node_exists,
@@ -41,8 +41,10 @@ enum class operation : std::uint8_t {
   remove,    ///< path, any version
   children,  ///< path, watch -> children
   get,       ///< path, watch -> data, stat
-  sync,   ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
-  check,  ///< paths: one multi of checks, a quorum operation -> results
+  sync,     ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
+  check,    ///< paths: one multi of checks, a quorum operation -> results
+  set,      ///< path, data, any version
+  replace,  ///< path, data, paths[0]: one multi that creates the ephemeral node `path` and deletes `paths[0]`
 };
 
 enum class create_mode : std::uint8_t { persistent, container, ephemeral_sequential };
@@ -53,12 +55,13 @@ struct request {
   std::string data{};
   create_mode mode{};
   bool watch = false;                ///< tell `on_watch` of the next change of the path
-  std::vector<std::string> paths{};  ///< of `check`; not empty
+  std::vector<std::string> paths{};  ///< of `check` and `replace`; not empty
 };
 
 struct node_stat {
   std::int64_t czxid = 0;
   std::int64_t ephemeral_owner = 0;
+  std::int64_t ctime = 0;  ///< when it was created: milliseconds since 1970, by the clock of the leader
 };
 
 struct reply {
@@ -138,8 +141,8 @@ class connector {
 
   virtual void open(std::uint64_t epoch, connector_listener& listener) = 0;
 
-  /// Asks the name servers again; `on_moved` is called if the answer has changed. A session keeps the addresses that it was
-  /// opened with: the C client can be given others only at the price of other faults.
+  /// Asks the name servers again; `on_moved` is called if the answer has changed. A session keeps the addresses that it
+  /// was opened with: the C client can be given others only at the price of other faults.
   virtual void look_for_moved_hosts(std::uint64_t /*epoch*/, connector_listener& /*listener*/) {}
 
   /// Closes a session in the background: a connected one is ended at the ensemble, with its ephemeral nodes.

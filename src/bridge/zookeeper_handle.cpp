@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
-#include "base/path.hpp"
 #include "bridge/client_log.hpp"
 #include "bridge/client_tls.hpp"
+#include "bridge/multi.hpp"
 #include "bridge/reply_codes.hpp"
 
 namespace latchkey::detail {
@@ -31,7 +31,8 @@ constexpr auto drain_time = 500ms;
 constexpr auto head_start = 50ms;
 
 node_stat to_stat(const Stat* stat) {
-  return stat == nullptr ? node_stat{} : node_stat{.czxid = stat->czxid, .ephemeral_owner = stat->ephemeralOwner};
+  if (stat == nullptr) return {};
+  return {.czxid = stat->czxid, .ephemeral_owner = stat->ephemeralOwner, .ctime = stat->ctime};
 }
 
 int to_mode(create_mode mode) {
@@ -61,11 +62,7 @@ struct zookeeper_handle::in_flight {
   const std::uint64_t id;
   std::list<in_flight>::iterator self;
   bool silent = false;  // `send` has said that there will be no answer
-
-  // Of a check; the C client reads and writes them until the completion (HAZARDS 15).
-  std::vector<std::string> paths;
-  std::vector<zoo_op_t> checks;
-  std::vector<zoo_op_result_t> results;
+  multi operations;     // of a check or a replace
 };
 
 /// What the C client calls, on its completion thread: copies out, hands over, returns (HAZARDS 23).
@@ -102,9 +99,15 @@ struct completions {
 
   static void removed(int rc, const void* data) noexcept { answer(data, rc, {}); }
 
-  static void checked(int rc, const void* data) noexcept {
+  static void changed(int rc, const Stat* stat, const void* data) noexcept {
     reply with;
-    for (const auto& each : from(data).results) with.results.push_back(to_check_result(each.err));
+    with.stat = to_stat(stat);
+    answer(data, rc, std::move(with));
+  }
+
+  static void multi_done(int rc, const void* data) noexcept {
+    reply with;
+    with.results = from(data).operations.results();
     answer(data, rc, std::move(with));
   }
 
@@ -143,12 +146,11 @@ bool zookeeper_handle::send(std::uint64_t id, request what) {
   std::list<in_flight> made;
   auto& operation = made.emplace_back(*this, id);
   operation.self = made.begin();
-  operation.paths = std::move(what.paths);
   {
     const std::lock_guard lock{mutex_};
     in_flight_.splice(in_flight_.end(), made);
   }
-  const int rc = call(what, operation);
+  const int rc = call(std::move(what), operation);
   // After a success nothing of `operation` may be touched: its completion may have been.
   if (rc == ZOK) return true;
   if (rc == ZBADARGUMENTS || rc == ZINVALIDSTATE) {
@@ -161,7 +163,7 @@ bool zookeeper_handle::send(std::uint64_t id, request what) {
   return false;
 }
 
-int zookeeper_handle::call(const request& what, in_flight& operation) {
+int zookeeper_handle::call(request what, in_flight& operation) {
   const char* path = what.path.c_str();
   const watcher_fn watcher = what.watch ? &completions::event : nullptr;
   switch (what.kind) {
@@ -176,25 +178,14 @@ int zookeeper_handle::call(const request& what, in_flight& operation) {
       return zoo_awget(handle_, path, watcher, this, &completions::read, &operation);
     case operation::sync:
       return zoo_async(handle_, path, &completions::synced, &operation);
+    case operation::set:
+      return zoo_aset(handle_, path, what.data.data(), static_cast<int>(what.data.size()), -1, &completions::changed,
+                      &operation);
     case operation::check:
-      return call_check(operation);
+    case operation::replace:
+      return operation.operations.call(handle_, std::move(what), *options_.acl, &completions::multi_done, &operation);
   }
   return ZBADARGUMENTS;
-}
-
-/// zoo_amulti frees memory that is not its own when it refuses one of several operations (HAZARDS 15): a path that is
-/// not valid, and, with any path, a handle that has expired. An expiry is learnt by reconnecting only, which takes many
-/// times as long as the call: a handle that is connected when the call begins does not expire inside.
-int zookeeper_handle::call_check(in_flight& operation) {
-  const auto& paths = operation.paths;
-  const bool valid = std::all_of(paths.begin(), paths.end(), [](const auto& path) { return path_fault(path).empty(); });
-  if (paths.empty() || !valid) return ZBADARGUMENTS;
-  if (zoo_state(handle_) != ZOO_CONNECTED_STATE) return ZINVALIDSTATE;
-  operation.checks.resize(paths.size());
-  operation.results.resize(paths.size());
-  for (std::size_t i = 0; i < paths.size(); ++i) zoo_check_op_init(&operation.checks[i], paths[i].c_str(), -1);
-  return zoo_amulti(handle_, static_cast<int>(paths.size()), operation.checks.data(), operation.results.data(),
-                    &completions::checked, &operation);
 }
 
 std::list<zookeeper_handle::in_flight> zookeeper_handle::take(in_flight& operation) {

@@ -56,8 +56,7 @@ class zookeeper_handle final : public znodes {
   struct in_flight;
   friend struct completions;
 
-  int call(const request& what, in_flight& operation);
-  int call_check(in_flight& operation);
+  int call(request what, in_flight& operation);
   std::list<in_flight> take(in_flight& operation);
   void answer(in_flight& operation, int rc, reply with) noexcept;
   void on_session_event(zhandle_t* handle, int state) noexcept;

@@ -13,6 +13,16 @@ ownership::ownership(std::shared_ptr<client_core> core, std::string path, std::s
       node_{std::move(node)},
       fence_{fence} {}
 
+void ownership::begin_again(const std::string& node, fencing_token fence) {
+  beat_ = core_->prover().beat();
+  node_ = node;
+  fence_ = fence;
+  stop_.reset();
+  release_.reset();
+  asked_ = watched_ = false;
+  state_ = ownership_state::held;
+}
+
 std::optional<loss_reason> ownership::loss() const noexcept {
   const ownership_state state = state_;
   if (state == ownership_state::lost) return why_;
@@ -31,6 +41,27 @@ std::stop_token ownership::stop_token() {
     }
     return stop_->get_token();
   });
+}
+
+std::stop_token ownership::release_token() {
+  return core_->strand().run([this] {
+    if (!release_) {
+      release_.emplace();
+      if (!is_over(state_)) core_->prover().watch(node_);
+      watched_ = true;
+      if (asked_) release_->request_stop();
+    }
+    return release_->get_token();
+  });
+}
+
+bool ownership::asked_to_release() {
+  if (!watched_) {
+    core_->strand().run([this] {
+      if (!watched_.exchange(true) && !is_over(state_)) core_->prover().watch(node_);
+    });
+  }
+  return asked_;
 }
 
 bool ownership::wait_for_end(duration timeout) {
@@ -55,6 +86,12 @@ bool ownership::wait_for_end(duration timeout) {
 
 void ownership::suspect() {
   if (apply(ownership_event::proof_overdue)) core_->tell({client_event::kind::suspect, path_, {}});
+}
+
+void ownership::ask_to_release() {
+  if (is_over(state_) || asked_.exchange(true)) return;
+  if (release_) core_->post([release = *release_]() mutable { release.request_stop(); });
+  core_->tell({client_event::kind::asked_to_release, path_, {}});
 }
 
 void ownership::lose(loss_reason why) {
@@ -100,6 +137,10 @@ std::optional<loss_reason> grant::loss() const noexcept { return state_ ? state_
 std::stop_token grant::stop_token() const noexcept { return state_ ? state_->stop_token() : std::stop_token{}; }
 
 bool grant::wait_for_end(std::chrono::nanoseconds timeout) const { return !state_ || state_->wait_for_end(timeout); }
+
+bool grant::asked_to_release() const noexcept { return state_ && state_->asked_to_release(); }
+
+std::stop_token grant::release_token() const noexcept { return state_ ? state_->release_token() : std::stop_token{}; }
 
 std::string_view to_string(loss_reason reason) noexcept {
   switch (reason) {

@@ -24,6 +24,9 @@ class ownership : public std::enable_shared_from_this<ownership> {
   /// @param node on which it rests
   ownership(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence);
 
+  /// Another period, of another turn on the same lock. @pre no grant refers to it, nor anybody else
+  void begin_again(const std::string& node, fencing_token fence);
+
   grant as_grant() { return grant{shared_from_this()}; }
 
   bool held() const noexcept { return !is_over(state_) && beat_->alive(core_->strand().now()); }
@@ -33,10 +36,13 @@ class ownership : public std::enable_shared_from_this<ownership> {
 
   // Without the strand:
   std::stop_token stop_token();
+  std::stop_token release_token();
+  bool asked_to_release();
   bool wait_for_end(duration timeout);
 
   // With the strand:
   void suspect();
+  void ask_to_release();
   void lose(loss_reason why);
   void release();
 
@@ -45,13 +51,16 @@ class ownership : public std::enable_shared_from_this<ownership> {
   void end();
 
   const std::shared_ptr<client_core> core_;
-  const std::shared_ptr<pulse> beat_;
+  std::shared_ptr<pulse> beat_;
   const std::string path_;
-  const std::string node_;
-  const fencing_token fence_;
+  std::string node_;
+  fencing_token fence_;
   std::atomic<ownership_state> state_{ownership_state::held};
   std::atomic<loss_reason> why_{};
   std::optional<std::stop_source> stop_;
+  std::optional<std::stop_source> release_;
+  std::atomic<bool> asked_{false};
+  std::atomic<bool> watched_{false};  // its node, for being asked
   std::vector<std::shared_ptr<wait_point>> waiters_;
 };
 

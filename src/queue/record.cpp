@@ -36,4 +36,20 @@ std::string describe_ticket(std::string_view label, contender_kind kind) {
   return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+ticket_owner read_ticket(std::string_view data) {
+  const auto record = nlohmann::json::parse(data, nullptr, false);
+  ticket_owner owner;
+  if (!record.is_object()) return owner;
+  const auto text = [&](const char* key) {
+    const auto at = record.find(key);
+    return at != record.end() && at->is_string() ? at->get<std::string>() : std::string{};
+  };
+  owner.label = text("label");
+  owner.host = text("host");
+  if (const auto pid = record.find("pid"); pid != record.end() && pid->is_number_integer()) {
+    owner.pid = pid->get<std::int64_t>();
+  }
+  return owner;
+}
+
 }  // namespace latchkey::detail

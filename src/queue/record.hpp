@@ -3,6 +3,7 @@
 
 /// What a ticket's node says about its owner, for the people who look at a queue.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,15 @@ namespace latchkey::detail {
 /// @returns a small JSON object: label, host, pid, kind, and when it was enqueued (UTC, ISO 8601).
 /// @param label of the client; empty: the name of the program
 std::string describe_ticket(std::string_view label, contender_kind kind);
+
+/// What the record of a ticket of ours says of its owner; empty in what others write.
+struct ticket_owner {
+  std::string label;
+  std::string host;
+  std::int64_t pid = 0;
+};
+
+/// @param data of any node
+ticket_owner read_ticket(std::string_view data);
 
 }  // namespace latchkey::detail

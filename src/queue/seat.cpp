@@ -1,23 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queue/seat.hpp"
 
-#include <algorithm>
-#include <system_error>
+#include <atomic>
+#include <limits>
 #include <utility>
 
 namespace latchkey::detail {
+namespace {
 
-seat::seat(std::shared_ptr<client_core> core, std::string path, contender_kind kind, std::uint32_t turns)
-    : core_{std::move(core)}, path_{std::move(path)}, kind_{kind}, max_turns_{turns} {}
+/// A token has no room for more.
+constexpr auto last_turn = std::numeric_limits<std::uint32_t>::max();
+
+}  // namespace
+
+seat_options seat_options::checked(std::uint32_t turns, duration linger, const std::string& path) {
+  if (turns == 0) throw error{errc::bad_option, "the option turns must be at least 1", path};
+  if (linger < duration::zero()) throw error{errc::bad_option, "the option linger must not be negative", path};
+  return {turns, linger};
+}
+
+seat::seat(std::shared_ptr<client_core> core, std::string path, contender_kind kind, seat_options options)
+    : core_{std::move(core)}, path_{std::move(path)}, kind_{kind}, options_{options}, line_{*core_} {}
 
 void seat::open() {
-  core_->strand().run([this] { observing_ = core_->add_observer(*this); });
+  core_->strand().run([this] {
+    observing_ = core_->add_observer(*this);
+    outsiders_ = std::make_shared<outsiders>(
+        *core_, *absolute_, kind_, [this](std::string_view node) { return ticket_ && ticket_->node() == node; },
+        [this] { on_outsiders(); });
+  });
 }
 
 void seat::shut() noexcept {
   core_->strand().run([this] {
     core_->remove_observer(observing_);
-    while (!line_.empty()) settle(line_.front(), caller::outcome::refused);
+    line_.refuse_all();
     leave();
     give_up_place();
   });
@@ -26,16 +43,9 @@ void seat::shut() noexcept {
 // Callers ----------
 
 bool seat::acquire(duration timeout, std::stop_token stop) {
-  if (stop.stop_requested()) return false;
-  auto& strand = core_->strand();
-  const auto fiber = current_fiber();
-  const auto me = strand.run([&] { return enter(fiber, limit::within(timeout, strand.now())); });
-  {
-    const std::stop_callback on_stop{std::move(stop), [&] { strand.run([&] { cancel(me); }); }};
-    me->point.wait();
-  }
-  if (me->what == caller::outcome::failed) me->why.raise();
-  return me->what == caller::outcome::granted;
+  return call(
+      core_->strand(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter(fiber, how); },
+      [this](const auto& who) { cancel(who); });
 }
 
 void seat::unlock() noexcept {
@@ -47,100 +57,143 @@ grant seat::held() {
 }
 
 std::shared_ptr<caller> seat::enter(std::uint64_t fiber, limit how) {
-  if (core_->failed()) {
-    auto why = *core_->failed();
-    if (why.path.empty()) why.path = path_;
-    why.raise();
-  }
-  if (owner_ && owning_fiber_ == fiber && !how.once) {
-    throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
-                            path_ + ": this fiber has the lock already, and it is not a reentrant one"};
-  }
-  auto me = std::make_shared<caller>();
-  me->fiber = fiber;
-  me->once = how.once;
-  const bool busy = owner_ || !line_.empty();
-  me->at = line_.insert(line_.end(), me);
-  if (how.once && (busy || (!core_->session().connected() && core_->session().ever_connected()))) {
-    settle(me, caller::outcome::refused);
-    return me;
-  }
-  set_timer(me, how);
-  if (!busy) take_place();
-  return me;
-}
-
-void seat::set_timer(const std::shared_ptr<caller>& who, limit how) {
-  auto& strand = core_->strand();
-  if (how.once) {
-    // Bounded by the ensemble's answer, and at the very start by the time it may take to connect.
-    if (core_->session().ever_connected()) return;
-    how.deadline = deadline_after(strand.now(), core_->options().connect_timeout);
-  }
-  who->timer = strand.at(how.deadline, [self = weak_from_this(), who] {
-    who->timer = {};
-    if (const auto here = self.lock()) here->cancel(who);
+  require_working(*core_, path_);
+  if (is_owner(fiber) && !how.once)
+    refuse_deadlock(path_, "this fiber has the lock already, and it is not a reentrant one");
+  const bool busy = !idle();
+  auto me = line_.add(fiber, how, [weak = weak_from_this()](const auto& who) {
+    if (const auto self = weak.lock()) self->cancel(who);
   });
+  const bool hopeless =
+      busy || (gate_ && !gate_()) || (!core_->session().connected() && core_->session().ever_connected());
+  if (how.once && hopeless) {
+    line_.settle(me, caller::outcome::refused);
+  } else if (!busy) {
+    take_place();
+  }
+  return me;
 }
 
 void seat::cancel(const std::shared_ptr<caller>& who) {
   if (who->what != caller::outcome::waiting) return;
-  settle(who, caller::outcome::refused);
-  if (line_.empty() && !owner_) give_up_place();
-}
-
-void seat::settle(const std::shared_ptr<caller>& who, caller::outcome what) {
-  auto& strand = core_->strand();
-  const auto settled = who;  // the line may hold the last reference
-  line_.erase(settled->at);
-  settled->what = what;
-  strand.cancel(settled->timer);
-  strand.wake({settled, &settled->point});
+  line_.settle(who, caller::outcome::refused);
+  if (idle()) rest();
 }
 
 void seat::leave() {
   if (!owner_) return;
-  std::exchange(owner_, nullptr)->release();
-  if (line_.empty()) return give_up_place();
+  owner_->release();
+  spare_ = std::move(owner_);
+  if (on_downgraded_) {  // somebody else has unlocked meanwhile
+    give_up_place();
+    std::exchange(on_downgraded_, {})(nullptr, 0);
+  }
+  go_on();
+}
+
+// Turns ----------
+
+void seat::go_on() {
+  if (line_.empty()) return rest();
   if (!ticket_) return take_place();
-  if (turns_ >= max_turns_) {
+  if (!ticket_->granted()) return;  // on its way
+  if (may_go_on()) {
+    if (ticket_->refresh()) on_granted();
+  } else if (outsiders_->known() != outsiders::answer::asked) {
     give_up_place();
     take_place();
-  } else if (core_->prover().fresh()) {
-    pass_on();
-  } else {
-    ticket_->renew();
+  }  // otherwise the answer decides
+}
+
+/// Whether the place may be passed on once more. From half the turns on it pays to know whether somebody outside waits.
+bool seat::may_go_on() {
+  if (asked_to_release_ || turns_ == last_turn) return false;
+  if ((counted_ + 1) * 2 >= options_.turns) outsiders_->watch();
+  switch (outsiders_->known()) {
+    case outsiders::answer::nobody:
+      counted_ = 0;
+      return true;
+    case outsiders::answer::gone:
+      return false;
+    default:
+      return counted_ < options_.turns;
   }
+}
+
+void seat::on_outsiders() {
+  if (!owner_ && ticket_ && ticket_->granted()) go_on();
+}
+
+/// Nobody wants the place now.
+void seat::rest() {
+  const bool wanted_soon = options_.linger > duration::zero() && ticket_ && ticket_->granted() && !asked_to_release_ &&
+                           !core_->failed() && core_->session().connected();
+  if (wanted_soon) outsiders_->watch();
+  const auto known = outsiders_->known();
+  if (!wanted_soon || known == outsiders::answer::waiting || known == outsiders::answer::gone) return give_up_place();
+  if (linger_timer_) return;
+  ticket_->rest();
+  linger_timer_ = core_->strand().in(options_.linger, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->linger_timer_ = {};
+    if (self->idle()) self->give_up_place();
+  });
 }
 
 // The place in the queue ----------
 
 void seat::take_place() {
   if (core_->failed()) return on_failed(*core_->failed());
-  turns_ = 0;
-  ticket_ = std::make_shared<ticket>(core_, core_->absolute(path_), kind_, *this);
+  if (ticket_) {  // it has been kept
+    core_->strand().cancel(linger_timer_);
+    ticket_->be(line_.front()->once ? patience::once : patience::wait);
+    return go_on();
+  }
+  turns_ = counted_ = 0;
+  asked_to_release_ = false;
+  ticket_ = std::make_shared<ticket>(core_, absolute_, kind_, *this);
   ticket_->start(line_.front()->once ? patience::once : patience::wait);
 }
 
 void seat::give_up_place() {
+  core_->strand().cancel(linger_timer_);
+  outsiders_->stop();
   if (const auto place = std::exchange(ticket_, nullptr)) place->leave();
 }
 
 void seat::pass_on() {
   const auto next = line_.front();
   owning_fiber_ = next->fiber;
-  owner_ = std::make_shared<ownership>(core_, path_, ticket_->node(), fencing_token{ticket_->czxid(), turns_++});
-  settle(next, caller::outcome::granted);
+  owner_ = own({ticket_->czxid(), turns_++});
+  ++counted_;
+  if (asked_to_release_) owner_->ask_to_release();
+  line_.settle(next, caller::outcome::granted);
+}
+
+std::shared_ptr<ownership> seat::own(fencing_token fence) {
+  if (!spare_ || spare_.use_count() != 1) {
+    return std::make_shared<ownership>(core_, path_, ticket_->node(), fence);
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);  // what its last user did comes before
+  spare_->begin_again(ticket_->node(), fence);
+  return std::move(spare_);
 }
 
 void seat::on_granted() {
-  if (line_.empty()) return give_up_place();
-  pass_on();
+  if (line_.empty()) return rest();
+  if (!gate_ || gate_()) return pass_on();
+  line_.refuse_tries();
+  if (line_.empty()) rest();
+}
+
+void seat::gate_opened() {
+  if (!owner_ && !line_.empty() && ticket_ && ticket_->granted() && ticket_->refresh()) on_granted();
 }
 
 void seat::on_refused() {
   ticket_ = nullptr;
-  if (!line_.empty() && line_.front()->once) settle(line_.front(), caller::outcome::refused);
+  line_.refuse_tries();
   if (!line_.empty()) take_place();  // those who came meanwhile are in no hurry
 }
 
@@ -149,19 +202,51 @@ void seat::on_suspect() {
 }
 
 void seat::on_lost(loss_reason why) {
+  outsiders_->stop();
   ticket_ = nullptr;
-  if (owner_) return owner_->lose(why);
-  if (!line_.empty()) take_place();
+  if (owner_) {
+    owner_->lose(why);
+    if (on_downgraded_) std::exchange(on_downgraded_, {})(nullptr, 0);
+  } else if (!line_.empty()) {
+    take_place();
+  }
+}
+
+/// A place that is only kept has no proofs: what becomes of its session is told here.
+void seat::on_session_over() {
+  outsiders_->stop();
+  if (idle()) give_up_place();
 }
 
 void seat::on_failed(const failure& why) {
   give_up_place();
-  while (!line_.empty()) {
-    auto& who = line_.front();
-    who->why = why;
-    if (who->why.path.empty()) who->why.path = path_;
-    settle(who, caller::outcome::failed);
+  line_.fail_all(why.at(path_));
+  if (on_downgraded_) {
+    if (owner_) owner_->lose(loss_reason::access_revoked);
+    std::exchange(on_downgraded_, {})(nullptr, 0);
   }
+}
+
+void seat::on_asked_to_release() {
+  asked_to_release_ = true;
+  if (owner_) owner_->ask_to_release();
+  if (idle()) give_up_place();
+}
+
+// From writer to reader ----------
+
+void seat::downgrade(std::function<void(std::shared_ptr<ticket>, std::uint32_t)> done) {
+  if (!ticket_ || !ticket_->granted()) return done(nullptr, 0);
+  on_downgraded_ = std::move(done);
+  owner_->release();  // readers of others are let in before we hear that it is done
+  ticket_->downgrade();
+}
+
+void seat::on_downgraded() {
+  owner_ = nullptr;
+  outsiders_->stop();
+  std::exchange(on_downgraded_, {})(std::exchange(ticket_, nullptr), turns_);
+  go_on();
 }
 
 }  // namespace latchkey::detail

@@ -4,50 +4,35 @@
 /// The place in a queue that the callers of one lock object share, in turns.
 
 #include <cstdint>
-#include <list>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 
+#include "queue/caller.hpp"
+#include "queue/outsiders.hpp"
 #include "queue/ownership.hpp"
 #include "queue/ticket.hpp"
 
 namespace latchkey::detail {
 
-/// For how long a caller is willing to wait.
-struct limit {
-  bool once = false;  ///< for the ensemble's answer only
-  time_point deadline = never;
+struct seat_options {
+  std::uint32_t turns = 16;  ///< once somebody outside is known to wait
+  duration linger{};         ///< for how long an idle place is kept; none: not at all
 
-  static limit within(duration timeout, time_point now) noexcept {
-    if (timeout <= duration::zero()) return {true, never};
-    return {false, deadline_after(now, timeout)};
-  }
-};
-
-/// One call that waits for its turn. Its fields are settled when its wait point is notified.
-struct caller {
-  enum class outcome { waiting, granted, refused, failed };
-  using line = std::list<std::shared_ptr<caller>>;
-
-  wait_point point;
-  std::uint64_t fiber = 0;
-  bool once = false;
-  outcome what = outcome::waiting;
-  failure why;
-  timer_id timer;
-  line::iterator at;  // while it waits
+  /// @throws error bad_option
+  static seat_options checked(std::uint32_t turns, duration linger, const std::string& path);
 };
 
 /// Callers wait in a local line, in the order of their arrival. The first of them takes a place in the queue; while it
-/// is granted it passes from caller to caller without a request, for a bounded number of turns, after which it is given
-/// up and taken again at the end. Every turn is a grant of its own, with its own fencing token. After a loss the turn
-/// stays with its caller until that unlocks, so that callers of one object never overlap.
+/// is granted it passes from caller to caller without a request: as long as nobody outside waits, and for a bounded
+/// number of turns otherwise, after which it is given up and taken again at the end. Every turn is a grant of its own,
+/// with its own fencing token. After a loss the turn stays with its caller until that unlocks, so that callers of one
+/// object never overlap.
 class seat final : public ticket_listener, public session_observer, public std::enable_shared_from_this<seat> {
  public:
   /// @param path as the user calls it; below the chroot
-  seat(std::shared_ptr<client_core> core, std::string path, contender_kind kind, std::uint32_t turns);
+  seat(std::shared_ptr<client_core> core, std::string path, contender_kind kind, seat_options options);
   void open();
   /// Releases what is held, ends every wait.
   void shut() noexcept;
@@ -62,6 +47,17 @@ class seat final : public ticket_listener, public session_observer, public std::
   void cancel(const std::shared_ptr<caller>& who);
   void leave();
   grant current() const { return owner_ ? owner_->as_grant() : grant{}; }
+  bool is_owned() const noexcept { return owner_ != nullptr; }
+  bool is_owner(std::uint64_t fiber) const noexcept { return owner_ && owning_fiber_ == fiber; }
+  bool idle() const noexcept { return !owner_ && line_.empty(); }
+
+  /// Nobody is let in while `open` says no, though the ensemble has granted the place; `gate_opened()` looks again.
+  void gate(std::function<bool()> open) { gate_ = std::move(open); }
+  void gate_opened();
+
+  /// @pre is_owned(). The owner's place becomes that of a reader. `done` is given its ticket, or nothing when it was
+  /// lost, and how many turns it has had.
+  void downgrade(std::function<void(std::shared_ptr<ticket>, std::uint32_t)> done);
 
  private:
   void on_granted() override;
@@ -69,26 +65,39 @@ class seat final : public ticket_listener, public session_observer, public std::
   void on_suspect() override;
   void on_lost(loss_reason why) override;
   void on_failed(const failure& why) override;
+  void on_asked_to_release() override;
+  void on_downgraded() override;
   void on_connected() override {}
-  void on_session_over() override {}
+  void on_session_over() override;
   void on_failure(const failure& why) override { on_failed(why); }
 
-  void set_timer(const std::shared_ptr<caller>& who, limit how);
   void take_place();
   void give_up_place();
   void pass_on();
-  void settle(const std::shared_ptr<caller>& who, caller::outcome what);
+  std::shared_ptr<ownership> own(fencing_token fence);
+  void go_on();
+  bool may_go_on();
+  void rest();
+  void on_outsiders();
 
   const std::shared_ptr<client_core> core_;
   const std::string path_;
+  const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
   const contender_kind kind_;
-  const std::uint32_t max_turns_;
+  const seat_options options_;
   std::uint64_t observing_ = 0;
-  caller::line line_;
+  caller_line line_;
   std::shared_ptr<ticket> ticket_;
-  std::uint32_t turns_ = 0;  // of this ticket
+  std::uint32_t turns_ = 0;    // of this ticket
+  std::uint32_t counted_ = 0;  // of them, those that somebody outside may have waited for
+  std::shared_ptr<outsiders> outsiders_;
+  bool asked_to_release_ = false;  // this ticket
   std::shared_ptr<ownership> owner_;
+  std::shared_ptr<ownership> spare_;  // of a turn that is over; used again if nobody looks at it any more
   std::uint64_t owning_fiber_ = 0;
+  timer_id linger_timer_;
+  std::function<bool()> gate_;
+  std::function<void(std::shared_ptr<ticket>, std::uint32_t)> on_downgraded_;
 };
 
 }  // namespace latchkey::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The life of a ticket: its beginning, what the session does to it, its end. How it gets into the queue stands in
-/// ticket_enqueue.cpp, how it is let in, in ticket_wait.cpp.
+/// ticket_enqueue.cpp, how it is let in, in ticket_wait.cpp, what becomes of a grant, in ticket_grant.cpp.
 
 #include "queue/ticket.hpp"
 
@@ -8,8 +8,9 @@
 
 namespace latchkey::detail {
 
-ticket::ticket(std::shared_ptr<client_core> core, std::string path, contender_kind kind, ticket_listener& listener)
-    : core_{std::move(core)}, path_{std::move(path)}, kind_{kind}, listener_{&listener} {}
+ticket::ticket(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, contender_kind kind,
+               ticket_listener& listener, std::shared_ptr<neighbours> line)
+    : core_{std::move(core)}, path_{std::move(path)}, listener_{&listener}, line_{std::move(line)}, kind_{kind} {}
 
 ticket::~ticket() {
   if (state_ != state::over) finish();
@@ -18,6 +19,15 @@ ticket::~ticket() {
 void ticket::start(patience how) {
   patience_ = how;
   observing_ = core_->add_observer(*this);
+  state_ = state::disconnected;
+  begin();
+}
+
+/// The place is gone.
+void ticket::queue_again() {
+  first_ = false;  // who knows what else is gone
+  if (patience_ == patience::keep && queued_) return refuse();
+  step_out();
   begin();
 }
 
@@ -25,7 +35,7 @@ void ticket::begin() {
   ++step_;
   forget_node();
   parents_made_ = 0;
-  parent_failure_ = {};
+  parent_failure_ = nullptr;
   if (!through().connected()) return await_connection();
   if (patience_ == patience::once) return peek();
   enqueue();
@@ -47,6 +57,7 @@ void ticket::resume() {
 
 void ticket::on_connected() {
   if (state_ != state::disconnected) return;
+  if (replacement_) return recover_replacement();
   if (!node_.empty()) return look();
   if (create_lost_) return recover();
   begin();
@@ -57,8 +68,12 @@ void ticket::on_connected() {
 void ticket::on_session_over() {
   if (state_ == state::over) return;
   const auto self = shared_from_this();
-  watch_ = {};
-  begin();
+  blocked_ = nullptr;
+  number_.reset();
+  following_ = follower_ = nullptr;
+  if (line_) line_->forget_all();
+  forget_node();
+  queue_again();
 }
 
 void ticket::on_failure(const failure& why) {
@@ -70,6 +85,8 @@ void ticket::on_lost(loss_reason why) {
   const auto self = shared_from_this();
   if (why != loss_reason::session_expired) release_node();
   finish();
+  if (why == loss_reason::node_deleted) first_ = false;  // who knows what else has been deleted
+  step_out();
   listener_->on_lost(why);
 }
 
@@ -77,8 +94,10 @@ void ticket::on_lost(loss_reason why) {
 
 void ticket::leave() {
   if (state_ == state::over) return;
+  const auto self = shared_from_this();
   release_node();
   finish();
+  step_out();
 }
 
 void ticket::refuse() {
@@ -90,7 +109,7 @@ void ticket::refuse() {
 void ticket::fail(errc code, std::string what) {
   const auto self = shared_from_this();
   leave();
-  listener_->on_failed({code, std::move(what), path_.substr(core_->chroot().size())});
+  listener_->on_failed({code, std::move(what), path_->substr(core_->chroot().size())});
 }
 
 void ticket::exhausted() {
@@ -121,25 +140,31 @@ bool ticket::explain(reply_code code) {
   }
 }
 
+void ticket::forget_watch() {
+  if (blocked_) through().forget(blocked_->watch);
+  blocked_ = nullptr;
+}
+
 /// Whatever there is of our node in this session is handed to the reaper. A create under way looks after itself.
 void ticket::release_node() {
+  if (replacement_) core_->reaper().remove(*replacement_);
   if (!node_.empty()) {
     core_->reaper().remove(node_);
   } else if (create_lost_) {
-    core_->reaper().remove_unknown(path_, prefix_);
+    core_->reaper().remove_unknown(*path_, prefix_);
   }
 }
 
 void ticket::forget_node() {
   node_.clear();
   prefix_.clear();
-  create_lost_ = false;
+  create_lost_ = first_ = false;
 }
 
 void ticket::finish() {
   ++step_;
   state_ = state::over;
-  through().forget(watch_);
+  forget_watch();
   core_->remove_observer(observing_);
   if (!node_.empty()) core_->prover().remove(*this);
 }

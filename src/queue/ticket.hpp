@@ -5,35 +5,45 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/node_name.hpp"
 #include "queue/admission.hpp"
+#include "queue/neighbours.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
 
-/// Hears what becomes of a ticket. With the strand held; never inside a call to the ticket.
+/// Hears what becomes of a ticket. With the strand held; never inside a call to that ticket.
 class ticket_listener {
  public:
+  /// It has its place; told once.
+  virtual void on_queued() {}
   virtual void on_granted() = 0;
-  /// Of a try: somebody else has the lock, or the ensemble is out of reach. The ticket is over.
+  /// Of a try: somebody else has the lock, or the ensemble is out of reach. Of a place that is kept: it is lost. The
+  /// ticket is over.
   virtual void on_refused() = 0;
   virtual void on_suspect() = 0;
   /// The grant is lost. The ticket is over.
   virtual void on_lost(loss_reason why) = 0;
   /// Waiting cannot mend it. The ticket is over.
   virtual void on_failed(const failure& why) = 0;
+  virtual void on_asked_to_release() {}
+  /// The writer is a reader now.
+  virtual void on_downgraded() {}
 
  protected:
   ~ticket_listener() = default;
 };
 
 /// How a ticket is to be had.
-enum class patience {
+enum class patience : std::uint8_t {
   wait,  ///< until it is granted: through outages, lost sessions and deletions by operators
   once,  ///< only if nobody is ahead
+  keep,  ///< through outages, but not under another place than the one it has got
 };
 
 /// One place in a queue, from the creation of its node to its deletion: a state machine that replies, watches and the
@@ -41,11 +51,13 @@ enum class patience {
 ///
 /// Enqueue: create and list back to back, one round trip. Admission: a pure function of the list. Wait: one watch, on
 /// the one node that blocks us. After a lost reply: sync, list, look for our unique name. Leave: the reaper answers for
-/// the node.
+/// the node. Among tickets of one object, neighbours in the queue: without list and watch, see `neighbours`.
 class ticket final : public session_observer, public holder, public std::enable_shared_from_this<ticket> {
  public:
-  /// @param path absolute path of the lock
-  ticket(std::shared_ptr<client_core> core, std::string path, contender_kind kind, ticket_listener& listener);
+  /// @param path absolute path of the lock; shared by its tickets
+  /// @param line the tickets among which it finds its neighbours; may be empty
+  ticket(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, contender_kind kind,
+         ticket_listener& listener, std::shared_ptr<neighbours> line = {});
   ~ticket();
   ticket(const ticket&) = delete;
   ticket& operator=(const ticket&) = delete;
@@ -56,28 +68,50 @@ class ticket final : public session_observer, public holder, public std::enable_
   /// Gives the place up, at whatever point it is. The listener hears nothing any more; nothing stays behind.
   void leave();
 
-  /// @pre granted. Proves that the grant still stands; the listener then hears `on_granted`, or of the loss.
-  void renew();
+  /// @pre granted. @returns whether the grant can be relied on now. If not, that is proved first: the listener then
+  /// hears `on_granted`, or, when it cannot be proved, the ticket queues again.
+  bool refresh();
+
+  /// What it is to do if it is not granted any more.
+  void be(patience how) noexcept { patience_ = how; }
+
+  /// @pre granted. Nobody needs the grant until `refresh()`: no proofs.
+  void rest();
+
+  /// @pre granted, a writer. Becomes a reader in its own place, in one transaction; the listener hears `on_downgraded`.
+  void downgrade();
+
+  /// Somebody else listens from now on.
+  void listen(ticket_listener& listener) noexcept { listener_ = &listener; }
 
   bool granted() const noexcept { return state_ == state::granted; }
 
   /// @returns the absolute path of the node; empty before it is known.
   const std::string& node() const noexcept override { return node_; }
 
-  /// @returns what orders the grants of this path.
+  /// @returns what orders the grants of this path: when the place was taken.
   std::int64_t czxid() const noexcept { return czxid_; }
 
  private:
-  enum class state {
+  enum class state : std::uint8_t {
     disconnected,  ///< waits for a connection
     peeking,       ///< of a try: is anybody there?
     enqueuing,     ///< create and list are under way
     recovering,    ///< the reply to the create was lost: is our node there?
     looking,       ///< who is ahead?
     watching,      ///< the blocker's going is awaited
+    following,     ///< the neighbour ahead, one of ours, has to leave first
     proving,       ///< let in; the session has yet to be proved alive
     granted,
+    replacing,  ///< granted; the node of the writer gives way to that of a reader
     over,
+  };
+
+  /// Of one that waits for a node: most have a neighbour to wait for.
+  struct blocked {
+    std::string next;         // the name of the node ahead of that; may be empty
+    std::uint32_t count = 0;  // how many are ahead
+    watch_id watch;
   };
 
   void on_connected() override;
@@ -85,14 +119,17 @@ class ticket final : public session_observer, public holder, public std::enable_
   void on_failure(const failure& why) override;
   void on_suspect() override { listener_->on_suspect(); }
   void on_lost(loss_reason why) override;
+  void on_asked_to_release() override { listener_->on_asked_to_release(); }
 
   void begin();
+  void queue_again();
   void peek();
   void on_peeked(const reply& listed);
   void enqueue();
   void send_create();
   void on_created(reply& created);
-  void on_enqueued(const reply& listed);
+  void on_enqueued(const reply* listed);
+  bool take_number();
   void make_parents();
   void on_parent_made(const std::string& parent, reply_code code);
   void recover();
@@ -101,13 +138,22 @@ class ticket final : public session_observer, public holder, public std::enable_
   void look();
   void decide(const reply& listed);
   void watch(const std::string& blocker);
-  void on_watch_set(const reply& read);
+  void on_watch_set(const std::string& blocker, const reply& read);
   void on_blocker_event(const std::string& blocker, watch_event event);
-  void on_blocker_gone();
+  void on_blocker_gone(const std::string& blocker);
+  void look_again();
+  void find_neighbour();
+  bool follow(std::uint32_t number, std::string_view name);
+  void step_out();
+  void lose_neighbours();
   void admitted();
   void prove();
   void on_checked(const reply& checked);
   void grant();
+  void replace();
+  void on_replaced(reply_code code);
+  void recover_replacement();
+  void become_reader();
   void await_connection();
   void resume();
   void refuse();
@@ -115,6 +161,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void fail(errc code, std::string what);
   bool explain(reply_code code);
   void finish();
+  void forget_watch();
   void release_node();
   void forget_node();
 
@@ -123,25 +170,32 @@ class ticket final : public session_observer, public holder, public std::enable_
   session& through() noexcept { return core_->session(); }
 
   const std::shared_ptr<client_core> core_;
-  const std::string path_;
-  const contender_kind kind_;
+  const std::shared_ptr<const std::string> path_;
   ticket_listener* listener_;
+  const std::shared_ptr<neighbours> line_;
+  // One beside the other: many tickets may wait.
+  contender_kind kind_;
   patience patience_ = patience::wait;
   state state_ = state::over;
+  reply_code created_{};
+  bool create_lost_ = false;       // its reply is; the node may be there
+  std::uint8_t parents_made_ = 0;  // how often
+  bool queued_ = false;            // the listener knows
+  bool first_ = false;             // nobody is ahead any more
   std::uint64_t observing_ = 0;
   std::uint64_t step_ = 0;  // counts what has been begun; answers to an earlier step are stale
 
   std::string prefix_;  // of our node's name, unique
   std::string node_;
   std::int64_t czxid_ = 0;
-  reply_code created_{};
-  bool create_lost_ = false;  // its reply is; the node may be there
-  unsigned parents_made_ = 0;
-  failure parent_failure_;
+  std::unique_ptr<failure> parent_failure_;
 
-  std::string next_blocker_;  // a name; may be empty
-  std::uint32_t blockers_ = 0;
-  watch_id watch_;
+  std::optional<std::uint32_t> number_;       // while it stands in line_
+  ticket* following_ = nullptr;               // the neighbour ahead
+  ticket* follower_ = nullptr;                // the neighbour behind
+  std::unique_ptr<std::string> replacement_;  // the path of the reader's node to be
+
+  std::unique_ptr<blocked> blocked_;
 };
 
 /// Wraps a callback so that it runs only if nothing else has begun since, and keeps the ticket alive until then.

@@ -23,7 +23,7 @@ constexpr unsigned most_parents_made = 20;
 
 void ticket::peek() {
   state_ = state::peeking;
-  through().submit({.kind = operation::children, .path = path_},
+  through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](ticket& self, const reply& listed) { self.on_peeked(listed); }));
 }
 
@@ -49,23 +49,31 @@ void ticket::enqueue() {
 /// Create and list in one round trip: requests of a session are served in order, so the list shows the node.
 void ticket::send_create() {
   state_ = state::enqueuing;
+  const bool alone = !line_ || !line_->anybody();
   forget_node();
   created_ = reply_code::not_sent;
   prefix_ = ticket_prefix(unique_id(), kind_);
   // The reply is heard even when the ticket has been left meanwhile: a node that was made must go.
   through().submit({.kind = operation::create,
-                    .path = join(path_, prefix_),
+                    .path = join(*path_, prefix_),
                     .data = describe_ticket(core_->options().label, kind_),
                     .mode = create_mode::ephemeral_sequential},
-                   [self = shared_from_this(), step = step_, prefix = prefix_](reply& created) {
-                     if (self->step_ == step) return self->on_created(created);
+                   [self = shared_from_this(), step = step_, prefix = prefix_, alone](reply& created) {
+                     if (self->line_) self->line_->create_answered();
+                     if (self->step_ == step) {
+                       self->on_created(created);
+                       if (!alone) self->on_enqueued(nullptr);
+                       return;
+                     }
                      if (created.code == reply_code::ok) self->core_->reaper().remove(std::move(created.path));
                      if (created.code == reply_code::unknown_outcome) {
-                       self->core_->reaper().remove_unknown(self->path_, prefix);
+                       self->core_->reaper().remove_unknown(*self->path_, prefix);
                      }
                    });
-  through().submit({.kind = operation::children, .path = path_},
-                   unless_stale([](ticket& self, const reply& listed) { self.on_enqueued(listed); }));
+  if (line_) line_->create_sent();
+  if (!alone) return;  // the number alone may tell
+  through().submit({.kind = operation::children, .path = *path_},
+                   unless_stale([](ticket& self, const reply& listed) { self.on_enqueued(&listed); }));
 }
 
 void ticket::on_created(reply& created) {
@@ -74,16 +82,16 @@ void ticket::on_created(reply& created) {
   if (created.code != reply_code::ok) return;
   node_ = std::move(created.path);
   czxid_ = created.stat.czxid;
+  prefix_ = {};
 }
 
-void ticket::on_enqueued(const reply& listed) {
+/// @param listed what was sent with the create; nothing when neighbours are there
+void ticket::on_enqueued(const reply* listed) {
   switch (created_) {
-    case reply_code::ok: {
-      const auto mine = parse_contender(last_component(node_));
-      // The counter sticks beyond, and equal numbers have no order.
-      if (!mine || mine->number > last_number) return exhausted();
-      return decide(listed);
-    }
+    case reply_code::ok:
+      if (!take_number()) return exhausted();
+      if (listed) return decide(*listed);
+      return find_neighbour();
     case reply_code::node_exists:
       return exhausted();
     case reply_code::no_node:
@@ -93,16 +101,30 @@ void ticket::on_enqueued(const reply& listed) {
   }
 }
 
+/// @returns whether the number is one that can be compared: the counter sticks beyond, and equal numbers have no order.
+bool ticket::take_number() {
+  const auto mine = parse_contender(last_component(node_));
+  if (!mine || mine->number > last_number) return false;
+  if (line_) {
+    number_ = mine->number;
+    line_->enter(mine->number, *this);
+  }
+  if (!std::exchange(queued_, true)) listener_->on_queued();
+  return true;
+}
+
 /// The parents and, once more, create and list: all in one round trip.
 void ticket::make_parents() {
-  const auto refused = std::exchange(parent_failure_, {});
-  if (refused.code != errc{}) return fail(refused.code, refused.what);
+  if (const auto refused = std::exchange(parent_failure_, nullptr)) return fail(refused->code, refused->what);
   if (++parents_made_ > most_parents_made) {
     return fail(errc::refused, "it vanishes each time it has been created: who deletes it?");
   }
   ++step_;
-  auto parents = ancestors(path_);
-  parents.push_back(path_);
+  if (line_) {
+    for (auto* const each : line_->forget_all()) each->lose_neighbours();
+  }
+  auto parents = ancestors(*path_);
+  parents.push_back(*path_);
   for (const auto& parent : parents) {
     const bool of_chroot = parent.size() <= core_->chroot().size();
     through().submit(
@@ -117,18 +139,19 @@ void ticket::make_parents() {
 /// A refusal matters only if our own create finds that this parent is missing: the ensemble looks at the permission
 /// first.
 void ticket::on_parent_made(const std::string& parent, reply_code code) {
-  if (parent_failure_.code != errc{}) return;
+  if (parent_failure_) return;
   switch (code) {
     case reply_code::no_permission:
-      parent_failure_ = {errc::not_authorised,
-                         fmt::format("its parent {} is missing, and the ACL above does not let us create it", parent),
-                         {}};
+      parent_failure_ = std::make_unique<failure>(
+          failure{errc::not_authorised,
+                  fmt::format("its parent {} is missing, and the ACL above does not let us create it", parent),
+                  {}});
       return;
     case reply_code::no_children_for_ephemerals:
-      parent_failure_ = {
-          errc::parent_is_ephemeral,
-          fmt::format("{} cannot be created: the node above it is ephemeral, which has no children", parent),
-          {}};
+      parent_failure_ = std::make_unique<failure>(
+          failure{errc::parent_is_ephemeral,
+                  fmt::format("{} cannot be created: the node above it is ephemeral, which has no children", parent),
+                  {}});
       return;
     default:
       return;
@@ -141,40 +164,42 @@ void ticket::on_parent_made(const std::string& parent, reply_code code) {
 void ticket::recover() {
   ++step_;
   state_ = state::recovering;
-  through().submit({.kind = operation::sync, .path = path_}, [](const reply&) {});
-  through().submit({.kind = operation::children, .path = path_},
+  through().submit({.kind = operation::sync, .path = *path_}, [](const reply&) {});
+  through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](ticket& self, const reply& listed) { self.on_recovered(listed); }));
 }
 
 void ticket::on_recovered(const reply& listed) {
-  if (listed.code == reply_code::no_node) return begin();
+  if (listed.code == reply_code::no_node) return queue_again();
   if (listed.code != reply_code::ok) {
     if (!explain(listed.code)) resume();
     return;
   }
   const auto mine = std::find_if(listed.children.begin(), listed.children.end(),
                                  [this](const std::string& name) { return name.starts_with(prefix_); });
-  if (mine == listed.children.end()) return begin();
+  if (mine == listed.children.end()) return queue_again();
   ++step_;
   through().submit(
-      {.kind = operation::get, .path = join(path_, *mine)},
-      unless_stale([path = join(path_, *mine)](ticket& self, const reply& read) { self.adopt(path, read); }));
+      {.kind = operation::get, .path = join(*path_, *mine)},
+      unless_stale([path = join(*path_, *mine)](ticket& self, const reply& read) { self.adopt(path, read); }));
 }
 
 /// A node is ours only if it belongs to the session of now.
 void ticket::adopt(const std::string& found, const reply& read) {
-  if (read.code == reply_code::no_node) return begin();
+  if (read.code == reply_code::no_node) return queue_again();
   if (read.code != reply_code::ok) {
     if (!explain(read.code)) resume();
     return;
   }
   if (read.stat.ephemeral_owner != through().info().id) {
     core_->reaper().remove(found);
-    return begin();
+    return queue_again();
   }
   create_lost_ = false;
+  prefix_ = {};
   node_ = found;
   czxid_ = read.stat.czxid;
+  if (!take_number()) return exhausted();
   look();
 }
 

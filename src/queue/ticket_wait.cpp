@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a ticket in the queue comes to be granted.
+/// How a ticket in the queue waits for its turn.
 
 #include <utility>
 
@@ -18,13 +18,22 @@ constexpr std::uint32_t long_line = 64;
 
 void ticket::look() {
   ++step_;
+  forget_watch();
   state_ = state::looking;
-  through().submit({.kind = operation::children, .path = path_},
+  through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](ticket& self, const reply& listed) { self.decide(listed); }));
 }
 
+void ticket::look_again() {
+  if (through().connected()) {
+    look();
+  } else {
+    await_connection();
+  }
+}
+
 void ticket::decide(const reply& listed) {
-  if (listed.code == reply_code::no_node) return begin();
+  if (listed.code == reply_code::no_node) return queue_again();
   if (listed.code != reply_code::ok) {
     if (!explain(listed.code)) resume();
     return;
@@ -32,15 +41,17 @@ void ticket::decide(const reply& listed) {
   const auto verdict = admit(listed.children, last_component(node_));
   switch (verdict.what) {
     case admission::verdict::gone:
-      return begin();  // an operator has deleted it
+      return queue_again();  // an operator has deleted it
     case admission::verdict::granted:
       return admitted();
     case admission::verdict::wait:
       break;
   }
   if (patience_ == patience::once) return refuse();
-  blockers_ = verdict.blockers;
-  next_blocker_ = verdict.next_blocker;
+  if (line_ && follow(parse_contender(verdict.blocker)->number, verdict.blocker)) return;
+  if (!blocked_) blocked_ = std::make_unique<blocked>();
+  blocked_->count = verdict.blockers;
+  blocked_->next = verdict.next_blocker;
   watch(std::string{verdict.blocker});
 }
 
@@ -48,80 +59,85 @@ void ticket::decide(const reply& listed) {
 void ticket::watch(const std::string& blocker) {
   ++step_;
   state_ = state::watching;
-  through().forget(watch_);
-  watch_ = through().submit({.kind = operation::get, .path = join(path_, blocker)},
-                            unless_stale([](ticket& self, const reply& read) { self.on_watch_set(read); }),
-                            [self = shared_from_this(), step = step_, blocker](watch_event event) {
-                              if (self->step_ == step) self->on_blocker_event(blocker, event);
-                            });
+  through().forget(blocked_->watch);
+  blocked_->watch =
+      through().submit({.kind = operation::get, .path = join(*path_, blocker)},
+                       unless_stale([blocker](ticket& self, const reply& read) { self.on_watch_set(blocker, read); }),
+                       [self = shared_from_this(), step = step_, blocker](watch_event event) {
+                         if (self->step_ == step) self->on_blocker_event(blocker, event);
+                       });
 }
 
-void ticket::on_watch_set(const reply& read) {
+void ticket::on_watch_set(const std::string& blocker, const reply& read) {
   if (read.code == reply_code::ok) return;
-  watch_ = {};
-  if (read.code == reply_code::no_node) return on_blocker_gone();
+  blocked_->watch = {};
+  if (read.code == reply_code::no_node) return on_blocker_gone(blocker);
   if (!explain(read.code)) resume();
 }
 
 void ticket::on_blocker_event(const std::string& blocker, watch_event event) {
-  watch_ = {};
-  if (event == watch_event::deleted) return on_blocker_gone();
+  blocked_->watch = {};
+  if (event == watch_event::deleted) return on_blocker_gone(blocker);
   watch(blocker);  // only its data has changed
 }
 
-void ticket::on_blocker_gone() {
-  // Names ahead only ever disappear. (Not among readers and writers: a downgraded reader of Curator's takes the number
-  // of its writer.)
-  const bool names_stay = kind_ == contender_kind::lock;
-  if (names_stay && blockers_ == 1) return admitted();
-  if (names_stay && blockers_ > long_line && !next_blocker_.empty()) {
-    --blockers_;
-    return watch(std::exchange(next_blocker_, {}));
+/// Names ahead only ever disappear, with one exception: a writer that becomes a reader, ours or Curator's, keeps its
+/// number.
+void ticket::on_blocker_gone(const std::string& blocker) {
+  const auto gone = parse_contender(blocker);
+  const bool may_be_back = kind_ != contender_kind::read && gone->kind == contender_kind::write;
+  if (!may_be_back && blocked_->count == 1) return admitted();
+  if (!may_be_back && blocked_->count > long_line && !blocked_->next.empty()) {
+    --blocked_->count;
+    return watch(std::exchange(blocked_->next, {}));
   }
   look();
 }
 
-// Grant ----------
+// Neighbours ----------
 
-void ticket::admitted() {
-  if (core_->prover().fresh()) return grant();
-  prove();
+/// The create was sent without a list: see `neighbours`.
+void ticket::find_neighbour() {
+  if (patience_ == patience::once) return look();
+  if (*number_ > 0 && follow(*number_ - 1, {})) return;
+  look();
 }
 
-void ticket::prove() {
+/// @param name of the node ahead; empty: any with that number
+/// @returns whether a ticket of ours is ahead and will wake this one.
+bool ticket::follow(std::uint32_t number, std::string_view name) {
+  auto* const ahead = line_->at(number);
+  if (ahead == nullptr || ahead == this || ahead->follower_ != nullptr) return false;
+  if (!name.empty() && last_component(ahead->node_) != name) return false;
   ++step_;
-  state_ = state::proving;
-  if (const auto wait = core_->prover().wait_before_proof(); wait > duration::zero()) {
-    core_->strand().in(wait, [weak = weak_from_this(), step = step_] {
-      const auto self = weak.lock();
-      if (self && self->step_ == step) self->look();
-    });
-    return;
-  }
-  through().submit({.kind = operation::check, .paths = {node_}},
-                   unless_stale([](ticket& self, const reply& checked) { self.on_checked(checked); }));
+  forget_watch();
+  state_ = state::following;
+  following_ = ahead;
+  ahead->follower_ = this;
+  return true;
 }
 
-void ticket::on_checked(const reply& checked) {
-  if (checked.code == reply_code::ok) return admitted();
-  if (checked.code == reply_code::no_node) return begin();
-  if (!explain(checked.code)) resume();
-}
-
-void ticket::grant() {
-  ++step_;
-  state_ = state::granted;
-  core_->prover().add(*this);
-  listener_->on_granted();
-}
-
-void ticket::renew() {
-  core_->prover().remove(*this);
-  if (through().connected()) {
-    prove();
+/// Leaves the line of neighbours: the one behind waits for the one ahead, or is let in.
+void ticket::step_out() {
+  auto* const ahead = std::exchange(following_, nullptr);
+  auto* const behind = std::exchange(follower_, nullptr);
+  if (number_) line_->leave(*std::exchange(number_, std::nullopt), *this);
+  if (ahead != nullptr) ahead->follower_ = behind;
+  if (behind == nullptr) return;
+  behind->following_ = ahead;
+  if (ahead != nullptr) return;
+  if (first_) {
+    behind->admitted();
   } else {
-    await_connection();
+    behind->look_again();
   }
+}
+
+/// The parent was missing: none of the numbers means anything any more.
+void ticket::lose_neighbours() {
+  number_.reset();
+  follower_ = nullptr;
+  if (std::exchange(following_, nullptr) != nullptr) look_again();
 }
 
 }  // namespace latchkey::detail

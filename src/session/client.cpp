@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/client.hpp>
 
+#include <algorithm>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -45,6 +46,9 @@ void require_resolvable(const std::vector<std::string>& hosts) {
 
 client::client(std::string connect_string, client_options options) {
   validate(options);
+  constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};  // as good as any time beyond
+  options.connect_timeout = std::min(options.connect_timeout, longest);
+  options.close_timeout = std::min(options.close_timeout, longest);
   auto [hosts, chroot] = detail::parse_connect_string(connect_string);
   require_resolvable(hosts);
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
@@ -80,16 +84,18 @@ bool client::wait_until_connected(std::chrono::nanoseconds timeout) {
   const auto waiter = std::make_shared<detail::wait_point>();
   auto& strand = core_->strand();
   detail::timer_id timer;
+  std::uint64_t connection = 0;
   const auto done = [this] { return core_->failed() || core_->session().connected(); };
   strand.run([&] {
     const auto wake = [&strand, waiter] { strand.wake(waiter); };
     if (done()) return wake();
-    core_->when_connected(wake);
+    connection = core_->when_connected(wake);
     timer = strand.at(detail::deadline_after(strand.now(), timeout), wake);
   });
   waiter->wait();
   return strand.run([&] {
     strand.cancel(timer);
+    core_->forget_connected(connection);
     if (core_->failed()) core_->failed()->raise();
     return core_->session().connected();
   });
@@ -119,6 +125,8 @@ std::string_view to_string(client_event::kind kind) noexcept {
       return "suspect";
     case client_event::kind::lost:
       return "lost";
+    case client_event::kind::asked_to_release:
+      return "asked to release";
     case client_event::kind::closed:
       return "closed";
   }

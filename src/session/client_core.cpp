@@ -97,7 +97,7 @@ void client_core::fail(failure why, loss_reason for_grants) {
 }
 
 void client_core::run_connecting() {
-  for (const auto& each : std::exchange(connecting_, {})) each();
+  for (const auto& [number, what] : std::exchange(connecting_, {})) what();
 }
 
 void client_core::close(std::function<void()> on_closed) {

@@ -28,6 +28,9 @@ struct failure {
   std::string what;
   std::string path;
 
+  /// @returns the same of the lock at `lock`, unless it has a path already.
+  failure at(const std::string& lock) const { return {code, what, path.empty() ? lock : path}; }
+
   [[noreturn]] void raise() const { throw error{code, what, path}; }
 };
 
@@ -74,9 +77,15 @@ class client_core final : session_listener {
   /// @returns a number for `remove_observer`.
   std::uint64_t add_observer(session_observer& observer);
   void remove_observer(std::uint64_t number) { observers_.erase(number); }
+  std::size_t observers() const noexcept { return observers_.size(); }
 
-  /// `what` runs once: at the next connection, or when there can be none any more.
-  void when_connected(std::function<void()> what) { connecting_.push_back(std::move(what)); }
+  /// `what` runs once: at the next connection, or when there can be none any more. @returns a number for
+  /// `forget_connected`.
+  std::uint64_t when_connected(std::function<void()> what) {
+    connecting_.emplace(++last_observer_, std::move(what));
+    return last_observer_;
+  }
+  void forget_connected(std::uint64_t number) { connecting_.erase(number); }
 
   /// Tells the observer of the user.
   void tell(client_event event);
@@ -115,7 +124,7 @@ class client_core final : session_listener {
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;
-  std::vector<std::function<void()>> connecting_;
+  std::map<std::uint64_t, std::function<void()>> connecting_;
 
   bool closing_ = false;
   bool closed_ = false;

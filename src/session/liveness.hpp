@@ -53,7 +53,8 @@ class pulse {
 /// 1. Two proofs. The leader knows of the first by the time that the second, sent T/4 after the first was answered, is
 ///    acknowledged: what a follower sends to its leader stays in order. The session then lives until `first.sent + T`,
 ///    whatever becomes of the connection; T/12 of that is left to clocks that run at different speeds.
-/// 2. One proof. The C client pings every T/3 when it is idle. Of pings 0 and T/3 with half ticks of T/4, the leader may
+/// 2. One proof. The C client pings every T/3 when it is idle. Of pings 0 and T/3 with half ticks of T/4, the leader
+/// may
 ///    know only the first when a write is acknowledged just before T/2: the session lives until `sent + T/2` at least,
 ///    less T/12 for jitter. This rests on the pings: it does not count when this process has been stopped shortly
 ///    before. What stays open is a network that has held packets back shortly before without losing the connection, and

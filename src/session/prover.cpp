@@ -26,6 +26,13 @@ void prover::remove(holder& who) {
   // The timers are left to run: they find nobody, and are not set again.
 }
 
+void prover::pause(holder& who) {
+  const auto at = holders_.find(who.node());
+  if (at == holders_.end()) return;
+  session_.forget(at->second.watch);
+  at->second.paused = true;
+}
+
 void prover::on_connected(bool new_session) {
   if (new_session) {
     clock_.begin(session_.info().timeout, strand_.now());
@@ -79,6 +86,7 @@ void prover::prove() {
   std::vector<std::string> nodes;
   std::vector<std::string> to_watch;
   for (auto& [node, state] : holders_) {
+    if (state.paused) continue;
     nodes.push_back(node);
     if (std::exchange(state.in_last_round, true)) to_watch.push_back(node);
     if (nodes.size() == checks_per_multi) check(std::exchange(nodes, {}));
@@ -106,7 +114,7 @@ void prover::on_checked(const std::vector<std::string>& nodes, const reply& chec
 
 void prover::lose_node(const std::string& node) {
   const auto at = holders_.find(node);
-  if (at == holders_.end()) return;
+  if (at == holders_.end() || at->second.paused) return;
   auto* const who = at->second.who;
   remove(*who);
   who->on_lost(loss_reason::node_deleted);
@@ -114,7 +122,7 @@ void prover::lose_node(const std::string& node) {
 
 void prover::watch(const std::string& node) {
   const auto at = holders_.find(node);
-  if (at == holders_.end() || at->second.watch.number != 0 || !session_.connected()) return;
+  if (at == holders_.end() || at->second.paused || at->second.watch.number != 0 || !session_.connected()) return;
   const auto forget = [this, node] {
     const auto mine = holders_.find(node);
     if (mine != holders_.end()) mine->second.watch = {};
@@ -123,7 +131,9 @@ void prover::watch(const std::string& node) {
       {.kind = operation::get, .path = node},
       [this, node, forget](const reply& read) {
         if (read.code == reply_code::no_node) return lose_node(node);
-        if (read.code != reply_code::ok) forget();
+        if (read.code != reply_code::ok) return forget();
+        const auto mine = holders_.find(node);
+        if (mine != holders_.end() && read.data == release_request) mine->second.who->on_asked_to_release();
       },
       [this, node, forget](watch_event event) {
         if (event == watch_event::deleted) return lose_node(node);

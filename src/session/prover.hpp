@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +16,9 @@
 
 namespace latchkey::detail {
 
+/// What Curator's `Revoker` writes into the node of a holder to ask for the lock.
+inline constexpr std::string_view release_request = "__REVOKE__";
+
 /// Somebody with a node on which a grant rests. Called with the strand held.
 class holder {
  public:
@@ -23,6 +27,8 @@ class holder {
   virtual void on_suspect() = 0;
   /// The prover has forgotten this holder already.
   virtual void on_lost(loss_reason reason) = 0;
+  /// Somebody has written `release_request` into its node.
+  virtual void on_asked_to_release() = 0;
 
  protected:
   ~holder() = default;
@@ -38,6 +44,8 @@ class prover {
   /// @pre `fresh()`
   void add(holder& who);
   void remove(holder& who);
+  /// Its node is about to be replaced: that it goes is no loss. Until it is removed and added again.
+  void pause(holder& who);
 
   /// @returns whether a grant that arrives now needs no proof of its own.
   bool fresh() const { return clock_.fresh(strand_.now()) && pulse_->valid_until() > strand_.now(); }
@@ -64,6 +72,7 @@ class prover {
   struct held {
     holder* who = nullptr;
     bool in_last_round = false;
+    bool paused = false;
     watch_id watch;
   };
 

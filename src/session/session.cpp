@@ -4,6 +4,7 @@
 #include "session/session.hpp"
 
 #include <algorithm>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -29,8 +30,16 @@ session::session(strand& own, connector& opener, std::chrono::milliseconds timeo
 void session::open() {
   ++epoch_;
   info_ = {};
+  connected_early_.reset();
   ++opening_;
-  connector_.open(epoch_, *this);
+  try {
+    connector_.open(epoch_, *this);
+  } catch (const std::system_error& failed) {  // there are no more threads to be had
+    --opening_;
+    failure_ = failed.what();
+    log(log_level::warning, failure_);
+    open_later();
+  }
 }
 
 void session::open_later() {
@@ -58,7 +67,7 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
     handle_ = std::move(opened);
     failures_ = 0;
     look_for_moved_hosts();
-    if (std::exchange(connected_before_opened_, false)) become_connected(info_);
+    if (const auto early = std::exchange(connected_early_, std::nullopt)) become_connected(*early);
   });
 }
 
@@ -95,11 +104,10 @@ void session::on_connection(std::uint64_t epoch, connection_state state, session
     switch (state) {
       case connection_state::connected:
         if (handle_) return become_connected(info);
-        info_ = info;
-        connected_before_opened_ = true;
+        connected_early_ = info;
         return;
       case connection_state::disconnected:
-        connected_before_opened_ = false;
+        connected_early_.reset();
         return become_disconnected();
       case connection_state::expired:
         return end(session_end::expired);
@@ -139,7 +147,11 @@ void session::look_for_moved_hosts() {
   const auto timeout = std::max(wanted_timeout_, duration{info_.timeout});
   move_timer_ = strand_.in(timeout + timeout / 2, [this] {
     move_timer_ = {};
-    connector_.look_for_moved_hosts(epoch_, *this);
+    try {
+      connector_.look_for_moved_hosts(epoch_, *this);
+    } catch (const std::system_error& failed) {
+      log(log_level::warning, failed.what());  // no more threads: next time
+    }
     look_for_moved_hosts();
   });
 }

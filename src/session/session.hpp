@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -72,8 +73,8 @@ class session final : connector_listener {
   /// @pre connected()
   void submit(request what, reply_callback on_reply);
 
-  /// As `submit`, for a request with `watch`. `on_watch` runs at most once: when the path changes. It is forgotten with
-  /// the session, and when the answer is not ok.
+  /// As `submit`, for a request with `watch`. `on_watch` runs at most once: when what was asked for, the
+  /// children or the data, changes. It is forgotten with the session, and when the answer is not ok.
   watch_id submit(request what, reply_callback on_reply, watch_callback on_watch);
 
   /// The callback will not run any more. The watch itself stays with the C client until its node goes: removing one is
@@ -95,6 +96,7 @@ class session final : connector_listener {
   };
   struct watcher {
     std::uint64_t number;
+    bool of_children;  // or of the data
     watch_callback on_watch;
     bool armed = false;  // an event that comes before the answer to our own request speaks of a time before it
   };
@@ -131,8 +133,8 @@ class session final : connector_listener {
   session_info info_;
   bool connected_ = false;
   bool ever_connected_ = false;
-  int opening_ = 0;  // how many `on_opened` are still to come
-  bool connected_before_opened_ = false;
+  int opening_ = 0;                              // how many `on_opened` are still to come
+  std::optional<session_info> connected_early_;  // before we have heard that it was opened
   bool closing_ = false;
   std::function<void()> on_closed_;
   std::string failure_;

@@ -15,12 +15,19 @@ using namespace std::chrono_literals;
 constexpr std::size_t max_in_flight = 1024;
 
 bool is_quorum_operation(operation kind) {
-  return kind == operation::create || kind == operation::remove || kind == operation::check;
+  using enum operation;
+  return kind == create || kind == remove || kind == set || kind == check || kind == replace;
 }
 
 /// A multi that fails is committed, too, as an error.
 bool is_committed(operation kind, const reply& answer) {
-  return answer.code == reply_code::ok || (kind == operation::check && answer.code == reply_code::no_node);
+  const bool is_multi = kind == operation::check || kind == operation::replace;
+  return answer.code == reply_code::ok || (is_multi && answer.code == reply_code::no_node);
+}
+
+/// Data and children of a path are watched apart, and both end with it.
+bool concerns(watch_event event, bool of_children) {
+  return event == watch_event::deleted || (event == watch_event::children_changed) == of_children;
 }
 
 }  // namespace
@@ -31,7 +38,7 @@ void session::submit(request what, reply_callback on_reply) {
 
 watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch) {
   watch_id watch{what.path, ++last_watch_};
-  watches_[what.path].push_back({watch.number, std::move(on_watch), false});
+  watches_[what.path].push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
   what.watch = true;
   send_in_turn({std::move(what), std::move(on_reply), watch});
   return watch;
@@ -158,8 +165,9 @@ void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view 
       const auto at = watches_.find(key);
       if (at == watches_.end()) return;
       auto& watchers = at->second;
-      const auto next = std::find_if(watchers.begin(), watchers.end(),
-                                     [&](const watcher& each) { return each.armed && each.number <= last; });
+      const auto next = std::find_if(watchers.begin(), watchers.end(), [&](const watcher& each) {
+        return each.armed && each.number <= last && concerns(event, each.of_children);
+      });
       if (next == watchers.end()) return;
       const auto on_watch = std::move(next->on_watch);
       watchers.erase(next);

@@ -68,6 +68,20 @@ std::string connection::read(std::size_t count, steady::time_point deadline) {
   return bytes;
 }
 
+bool connection::readable(steady::time_point deadline) {
+  bool done = false;
+  socket_.async_wait(asio::ip::tcp::socket::wait_read, [&](const boost::system::error_code& error) { done = !error; });
+  io_.restart();
+  io_.run_until(deadline);
+  if (!done) {
+    boost::system::error_code ignored;
+    socket_.cancel(ignored);
+    io_.restart();
+    io_.run();
+  }
+  return done;
+}
+
 std::string connection::read_frame(steady::time_point deadline) {
   const auto length = load_big_endian<std::int32_t>(read(sizeof(std::int32_t), deadline));
   if (length < 0 || length > largest_frame)

@@ -23,6 +23,8 @@ class connection {
 
   void write(std::string_view bytes, steady::time_point deadline);
   std::string read(std::size_t count, steady::time_point deadline);
+  /// @returns whether there is something to read, or the end, before the deadline.
+  bool readable(steady::time_point deadline);
   /// Reads one length-prefixed frame; returns it without the prefix.
   std::string read_frame(steady::time_point deadline);
   std::string read_to_end(steady::time_point deadline);

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "connection.hpp"
 #include "end_session.hpp"
@@ -55,16 +57,27 @@ jute_writer header(std::int32_t xid, opcode operation) {
   return jute_writer{}.number(xid).number(static_cast<std::int32_t>(operation));
 }
 
+/// Of the requests that free stuck ones; none of ZooKeeper's own numbers.
+constexpr std::int32_t nudge_xid = -100;
+constexpr std::chrono::seconds nudge_after{1};
+
 std::string parent_of(std::string_view path) { return std::string{path.substr(0, path.rfind('/'))}; }
 
 }  // namespace
 
 struct raw_client::impl {
   impl(const endpoint& server, const session_credentials& session, const options& how)
-      : request_timeout(how.request_timeout), link(server, steady::now() + how.request_timeout) {
+      : request_timeout(how.request_timeout) {
     const auto deadline = steady::now() + request_timeout;
-    link.write(connect_request(session, how.session_timeout), deadline);
-    grant = parse_connect_response(link.read_frame(deadline));
+    const auto request = connect_request(session, how.session_timeout);
+    // A session that is being made can get stuck, too (see free_stuck_request): another connection frees the server.
+    std::vector<std::unique_ptr<detail::connection>> stuck;
+    do {
+      if (link) stuck.push_back(std::move(link));
+      link = std::make_unique<detail::connection>(server, deadline);
+      link->write(request, deadline);
+    } while (!link->readable(std::min(deadline, steady::now() + nudge_after)) && steady::now() < deadline);
+    grant = parse_connect_response(link->read_frame(deadline));
     pinger = std::jthread{[this](std::stop_token stop) { keep_alive(std::move(stop)); }};
   }
 
@@ -86,13 +99,25 @@ struct raw_client::impl {
     if (broken) throw connection_failure("this raw client has lost its connection or is closed");
     broken = true;  // until the reply is here
     const auto deadline = steady::now() + request_timeout;
-    link.write(request, deadline);
-    auto frame = link.read_frame(deadline);
-    if (frame.size() < 16 || jute_reader{frame}.number<std::int32_t>() != xid) {
-      throw connection_failure("a reply that belongs to no request");
+    link->write(request, deadline);
+    while (true) {
+      free_stuck_request(deadline);
+      auto frame = link->read_frame(deadline);
+      const auto answered = frame.size() < 16 ? 0 : jute_reader{frame}.number<std::int32_t>();
+      if (answered == nudge_xid) continue;
+      if (answered != xid) throw connection_failure("a reply that belongs to no request");
+      broken = false;
+      return frame;
     }
-    broken = false;
-    return frame;
+  }
+
+  /// ZOOKEEPER-4537: the commit processor can miss a wake-up, and then answers only after another request of the
+  /// session.
+  void free_stuck_request(steady::time_point deadline) {
+    while (!link->readable(std::min(deadline, steady::now() + nudge_after))) {
+      if (steady::now() >= deadline) return;
+      link->write(header(nudge_xid, opcode::sync).bytes("/").frame(), deadline);
+    }
   }
 
   void ping() {
@@ -114,7 +139,7 @@ struct raw_client::impl {
 
   std::chrono::milliseconds request_timeout;
   std::mutex mutex;  // one request at a time
-  detail::connection link;
+  std::unique_ptr<detail::connection> link;
   bool broken = false;
   std::int32_t last_xid = 0;
   granted grant;
@@ -217,7 +242,7 @@ void raw_client::abandon() noexcept {
   impl_->stop_pinging();
   std::lock_guard lock{impl_->mutex};
   impl_->broken = true;
-  impl_->link.close();
+  impl_->link->close();
 }
 
 session_credentials raw_client::session() const { return impl_->grant.session; }

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "exclusion.hpp"
 #include "periods.hpp"
 #include "recovery.hpp"
 
@@ -25,12 +27,13 @@ class examination {
 
   std::vector<violation> run() {
     for (const auto& of_lock : periods_) {
-      check_overlap(of_lock);
-      check_leases(of_lock);
-      check_tokens(of_lock);
+      auto found = check_exclusion(of_lock);
+      std::move(found.begin(), found.end(), std::back_inserter(found_));
     }
     check_store();
     check_order();
+    check_lines();
+    check_reentries();
     check_timeouts();
     check_answers();
     check_recovery();
@@ -43,47 +46,6 @@ class examination {
   template <class... Arguments>
   void complain(rule which, clock::time_point at, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     found_.push_back({which, at, fmt::format(format, std::forward<Arguments>(arguments)...)});
-  }
-
-  void check_overlap(const std::vector<period>& all) {
-    // Of those so far, the one that was seen last: of those that nobody ended from outside, and of the others.
-    const period* latest = nullptr;
-    const period* latest_struck = nullptr;
-    for (const auto& one : all) {
-      for (const auto* before : {latest, latest_struck}) {
-        if (before == nullptr || one.granted >= before->seen || before->excused(one.granted)) continue;
-        const auto both = std::min(one.seen, before->seen) - one.granted;
-        complain(rule::overlap, one.granted, "{} and {} held lock {} at the same time, for {:.3f} ms", before->who,
-                 one.who, one.lock, milliseconds(both));
-      }
-      auto& last = one.struck ? latest_struck : latest;
-      if (last == nullptr || one.seen > last->seen) last = &one;
-    }
-  }
-
-  /// A holder that was killed or stopped looks no more; what it saw last still binds.
-  void check_leases(const std::vector<period>& all) {
-    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
-      const auto& one = all[i];
-      const auto next = all[i + 1].granted;
-      if (one.excused(next) || one.valid_until <= next || (one.over && *one.over <= next)) continue;
-      if (one.seen > next) continue;  // an overlap
-      complain(rule::lease, next, "lock {} was granted to {} {:.3f} ms before the lease of {} was over", one.lock,
-               all[i + 1].who, milliseconds(one.valid_until - next), one.who);
-    }
-  }
-
-  void check_tokens(const std::vector<period>& all) {
-    const period* largest = nullptr;
-    for (const auto& one : all) {
-      // Ended from outside before its first look, it may look when the next has looked already.
-      const bool excused = one.excused(one.granted) && largest != nullptr && largest->granted >= *one.struck;
-      if (largest != nullptr && one.token <= largest->token && !excused) {
-        complain(rule::token, one.granted, "lock {}: the token of {}, {}, is not larger than that of {} before it, {}",
-                 one.lock, one.who, to_string(one.token), largest->who, to_string(largest->token));
-      }
-      if (largest == nullptr || one.token > largest->token) largest = &one;
-    }
   }
 
   void check_store() {
@@ -108,11 +70,12 @@ class examination {
     return nullptr;
   }
 
-  /// First come, first served among the callers of one object that wait for as long as it takes.
+  /// First come, first served among the callers of one object that wait for as long as it takes. Not among readers,
+  /// who come in together, and not in a fair lock, where the ensemble decides who came first.
   void check_order() {
     std::map<std::pair<std::string, int>, const call*> latest;  // of those that have been served
     for (const auto& one : calls_) {
-      if (one.manner != "lock") continue;
+      if (one.manner != "lock" || one.how == access::shared || all_.family_of(one.lock) == family::fair) continue;
       if (one.what != call::outcome::granted && one.what != call::outcome::missed) continue;
       auto& before = latest[{std::string{thread_of(one.who)}, one.lock}];
       if (before != nullptr && one.end < before->end) {
@@ -120,6 +83,52 @@ class examination {
                  one.who, milliseconds(one.begin - before->begin), before->who);
       }
       if (before == nullptr || one.end > before->end) before = &one;
+    }
+  }
+
+  /// Who has a place in line is served before all who called for one later, whoever they are.
+  void check_lines() {
+    const auto places = places_of(all_);  // by their beginnings
+    std::map<int, std::vector<const place*>> by_queued;
+    for (const auto& one : places) {
+      if (one.queued && one.granted) by_queued[one.lock].push_back(&one);
+    }
+    for (auto& [lock, queued] : by_queued) {
+      std::sort(queued.begin(), queued.end(), [](const place* a, const place* b) { return *a->queued < *b->queued; });
+      auto next = queued.cbegin();
+      const place* last = nullptr;  // to be served, of those who had a place already
+      for (const auto& one : places) {
+        if (one.lock != lock || !one.granted) continue;
+        for (; next != queued.cend() && *(*next)->queued <= one.begun; ++next) {
+          if (!struck(**next) && (last == nullptr || *(*next)->granted > *last->granted)) last = *next;
+        }
+        if (last == nullptr || *one.granted >= *last->granted) continue;
+        complain(rule::order, *one.granted,
+                 "lock {} was granted to {}, which called {:.3f} ms after {} had queued, first", lock, one.who,
+                 milliseconds(one.begun - *last->queued), last->who);
+      }
+    }
+  }
+
+  /// A place that was ended from outside may be granted to the next before its holder hears of it.
+  bool struck(const place& which) const {
+    const auto& of_lock = periods_[static_cast<std::size_t>(which.lock)];
+    auto one = std::lower_bound(of_lock.begin(), of_lock.end(), *which.granted,
+                                [](const period& each, clock::time_point at) { return each.granted < at; });
+    while (one != of_lock.end() && one->granted == *which.granted && one->who != which.who) ++one;
+    return one != of_lock.end() && one->who == which.who && one->struck;
+  }
+
+  void check_reentries() {
+    std::map<std::string, latchkey::fencing_token> held;
+    for (const auto& what : all_.events) {
+      if (what.kind == event_kind::granted) held[what.who] = what.token;
+      if (what.kind == event_kind::unlocks) held.erase(what.who);
+      if (what.kind != event_kind::entered) continue;
+      const auto found = held.find(what.who);
+      if (found != held.end() && found->second == what.token) continue;
+      complain(rule::reentry, what.at, "{} took lock {} once more, and its token is {}{}", what.who, what.lock,
+               to_string(what.token), found == held.end() ? "" : ", no longer " + to_string(found->second));
     }
   }
 
@@ -215,6 +224,8 @@ std::string_view to_string(rule which) noexcept {
       return "store";
     case rule::order:
       return "order";
+    case rule::reentry:
+      return "reentry";
     case rule::timeout:
       return "timeout";
     case rule::unanswered:

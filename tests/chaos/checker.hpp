@@ -18,11 +18,12 @@ struct limits {
 };
 
 enum class rule {
-  overlap,     ///< two holders saw that they hold the lock, at one time
+  overlap,     ///< two holders, not both of them readers, saw that they hold the lock, at one time
   lease,       ///< somebody was granted the lock while the lease of the holder before, who was not looking, went on
-  token,       ///< a grant has not a larger token than every grant before it
+  token,       ///< a grant has not a larger token than every grant before it; of reader and writer: a smaller one
   store,       ///< the store refused a write of the holder
-  order,       ///< of two callers of one lock object the later one was first
+  order,       ///< of two callers of one lock object, or in line for a fair lock, the later one was first
+  reentry,     ///< who took the lock once more got another grant
   timeout,     ///< a call came back too late
   unanswered,  ///< a call never came back, though its process went on to its end
   recovery,    ///< a lock was not granted again soon enough

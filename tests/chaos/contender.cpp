@@ -24,17 +24,24 @@ void contender::run(const std::atomic<bool>& finish) {
     boost::this_fiber::sleep_for(up_to(20ms));
   }
   for (int lock = 0; lock < static_cast<int>(locks_.size()); ++lock) {
-    call(lock, "lock", [](latchkey::mutex& mutex) { return mutex.lock(), true; });
+    for (const auto how : {access::exclusive, access::shared}) {
+      if (how == access::shared && under_test(lock).as_shared() == nullptr) continue;
+      how_ = how;
+      call(lock, "lock", [this](lock_under_test& it) { return it.lock(how_), true; });
+    }
   }
 }
 
 void contender::call_in_some_manner(int lock) {
+  how_ = under_test(lock).as_shared() != nullptr && !one_in(3) ? access::shared : access::exclusive;
+  if (one_in(20)) unlock_what_is_not_ours(lock);
+  if (under_test(lock).as_fair() != nullptr && one_in(2)) return stand_in_line(lock);
   const auto manner = std::uniform_int_distribution{0, 99}(random_);
-  if (manner < 55) return call(lock, "lock", [](latchkey::mutex& mutex) { return mutex.lock(), true; });
+  if (manner < 55) return call(lock, "lock", [this](lock_under_test& it) { return it.lock(how_), true; });
   if (manner < 65) return call_and_cancel(lock);
-  if (manner < 80) return call(lock, "try", [](latchkey::mutex& mutex) { return mutex.try_lock(); });
+  if (manner < 80) return call(lock, "try", [this](lock_under_test& it) { return it.try_lock(how_); });
   const auto time = up_to(one_in(3) ? 2'000ms : 50ms);
-  call(lock, fmt::format("for {}", time.count()), [&](latchkey::mutex& mutex) { return mutex.try_lock_for(time); });
+  call(lock, fmt::format("for {}", time.count()), [&](lock_under_test& it) { return it.try_lock_for(how_, time); });
 }
 
 void contender::call_and_cancel(int lock) {
@@ -43,47 +50,55 @@ void contender::call_and_cancel(int lock) {
     boost::this_fiber::sleep_for(time);
     source.request_stop();
   }};
-  call(lock, "cancelled", [&](latchkey::mutex& mutex) { return mutex.lock(source.get_token()); });
+  call(lock, "cancelled", [&](lock_under_test& it) { return it.lock(how_, source.get_token()); });
   canceller.join();
 }
 
-void contender::call(int lock, const std::string& manner, const std::function<bool(latchkey::mutex&)>& take) {
-  auto& mutex = *locks_[static_cast<std::size_t>(lock)];
+void contender::call(int lock, const std::string& manner, const taking& take) {
   tell(event_kind::waits, lock, {}, manner);
+  std::string failed;
   try {
-    if (!take(mutex)) return tell(event_kind::refused, lock, {});
+    if (!take(under_test(lock))) return tell(event_kind::refused, lock, {});
   } catch (const std::exception& failure) {
-    tell(event_kind::failed, lock, {}, failure.what());
-    boost::this_fiber::sleep_for(100ms);  // it may go on for ever
-    return;
+    failed = failure.what();
   }
-  use(lock);
-  mutex.unlock();
+  if (failed.empty()) return hold(lock);
+  tell(event_kind::failed, lock, {}, failed);
+  boost::this_fiber::sleep_for(100ms);  // it may go on for ever
 }
 
-void contender::use(int lock) {
-  const auto grant = locks_[static_cast<std::size_t>(lock)]->held();
-  if (look(lock, grant, event_kind::granted)) {
-    std::atomic<bool> stopped{false};
-    std::optional<std::stop_callback<std::function<void()>>> on_loss;
-    if (one_in(2)) {
-      on_loss.emplace(grant.stop_token(), [&] {
-        tell(event_kind::stopped, lock, grant, grant ? "held" : "over");
-        stopped = true;
-      });
-    }
-    tell(event_kind::wrote, lock, grant);
-    work(lock, grant);
-    if (!look(lock, grant, event_kind::held)) {
-      after_loss(lock, grant);
-      // Counted in naps, not by the clock: this process may be stopped meanwhile.
-      for (int naps = 0; on_loss && !stopped && naps < 1'000; ++naps) boost::this_fiber::sleep_for(10ms);
-      if (on_loss && !stopped) tell(event_kind::failed, lock, grant, "lost, and not asked to stop");
-    }
-  } else {
-    after_loss(lock, grant);
+void contender::hold(int lock) {
+  auto grant = under_test(lock).held(how_);
+  const bool held = use(lock, grant);
+  if (held && how_ == access::exclusive && under_test(lock).as_shared() != nullptr && one_in(3)) {
+    grant = become_reader(lock, grant);
   }
   tell(event_kind::unlocks, lock, grant);
+  under_test(lock).unlock(how_);
+}
+
+/// @returns whether it was held to the end.
+bool contender::use(int lock, const latchkey::grant& grant) {
+  if (!look(lock, grant, event_kind::granted)) {
+    after_loss(lock, grant);
+    return false;
+  }
+  std::atomic<bool> stopped{false};
+  std::optional<std::stop_callback<std::function<void()>>> on_loss;
+  if (one_in(2)) {
+    on_loss.emplace(grant.stop_token(), [&] {
+      tell(event_kind::stopped, lock, grant, grant ? "held" : "over");
+      stopped = true;
+    });
+  }
+  if (how_ == access::exclusive) tell(event_kind::wrote, lock, grant);
+  work(lock, grant);
+  if (look(lock, grant, event_kind::held)) return true;
+  after_loss(lock, grant);
+  // Counted in naps, not by the clock: this process may be stopped meanwhile.
+  for (int naps = 0; on_loss && !stopped && naps < 1'000; ++naps) boost::this_fiber::sleep_for(10ms);
+  if (on_loss && !stopped) tell(event_kind::failed, lock, grant, "lost, and not asked to stop");
+  return false;
 }
 
 void contender::work(int lock, const latchkey::grant& grant) {
@@ -96,6 +111,7 @@ void contender::work(int lock, const latchkey::grant& grant) {
       boost::this_fiber::sleep_for(up_to(5ms));
     }
     if (!look(lock, grant, event_kind::held)) return;
+    if (one_in(8)) do_more(lock, grant);
   }
 }
 
@@ -104,8 +120,9 @@ void contender::after_loss(int lock, const latchkey::grant& grant) {
   tell(event_kind::lost, lock, grant, why ? std::string{to_string(*why)} : "without a reason");
   if (!grant.wait_for_end(10s)) tell(event_kind::failed, lock, grant, "lost, but its end cannot be waited for");
   if (one_in(2)) boost::this_fiber::sleep_for(up_to(300ms));
+  do_more(lock, grant);
   // The mistake that the token is for: a holder whose time is over does not know, or care, and writes.
-  tell(event_kind::wrote, lock, grant);
+  if (how_ == access::exclusive) tell(event_kind::wrote, lock, grant);
 }
 
 bool contender::look(int lock, const latchkey::grant& grant, event_kind kind) {
@@ -121,7 +138,7 @@ bool contender::look(int lock, const latchkey::grant& grant, event_kind kind) {
 
 void contender::tell(event_kind kind, int lock, const latchkey::grant& grant, std::string text,
                      clock::time_point at) const {
-  pen_.add({at, name_, kind, lock, grant.fence(), client_.session_id(), std::move(text)});
+  pen_.add({at, name_, kind, lock, how_, grant.fence(), client_.session_id(), std::move(text)});
 }
 
 std::chrono::milliseconds contender::hold_time(int lock) {

@@ -7,23 +7,20 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <random>
 #include <string>
-#include <vector>
 
 #include <latchkey/client.hpp>
-#include <latchkey/mutex.hpp>
+#include <latchkey/ticket.hpp>
 
+#include "lock_under_test.hpp"
 #include "recorder.hpp"
 
 namespace chaos {
 
-using mutexes = std::vector<std::unique_ptr<latchkey::mutex>>;
-
 class contender {
  public:
-  contender(std::string name, latchkey::client& client, mutexes& locks, recorder& pen,
+  contender(std::string name, latchkey::client& client, locks_under_test& locks, recorder& pen,
             std::chrono::milliseconds session_timeout, std::uint64_t seed)
       : name_{std::move(name)},
         client_{client},
@@ -36,13 +33,30 @@ class contender {
   void run(const std::atomic<bool>& finish);
 
  private:
+  using taking = std::function<bool(lock_under_test&)>;
+
   void call_in_some_manner(int lock);
   void call_and_cancel(int lock);
-  void call(int lock, const std::string& manner, const std::function<bool(latchkey::mutex&)>& take);
-  void use(int lock);
+  void call(int lock, const std::string& manner, const taking& take);
+  void hold(int lock);
+  bool use(int lock, const latchkey::grant& grant);
   void work(int lock, const latchkey::grant& grant);
   void after_loss(int lock, const latchkey::grant& grant);
 
+  // What only one family can: contender_of_family.cpp.
+  void do_more(int lock, const latchkey::grant& grant);
+  void take_once_more(int lock, const latchkey::grant& grant, int most);
+  void try_to_write_too(int lock, const latchkey::grant& grant);
+  void unlock_what_is_not_ours(int lock);
+  latchkey::grant become_reader(int lock, const latchkey::grant& writer);
+
+  // With a ticket: contender_in_line.cpp.
+  void stand_in_line(int lock);
+  bool queue(int lock, const std::function<void()>& take_place);
+  bool wait_in_some_manner(int lock, latchkey::ticket& ticket);
+  bool wait(int lock, latchkey::ticket& ticket, const std::string& manner, const std::function<bool()>& take);
+
+  lock_under_test& under_test(int lock) { return *locks_[static_cast<std::size_t>(lock)]; }
   /// One look at the grant, written down. @returns whether it is held.
   bool look(int lock, const latchkey::grant& grant, event_kind kind);
   void tell(event_kind kind, int lock, const latchkey::grant& grant, std::string text = {},
@@ -53,11 +67,12 @@ class contender {
 
   const std::string name_;
   latchkey::client& client_;
-  mutexes& locks_;
+  locks_under_test& locks_;
   recorder& pen_;
   const std::chrono::milliseconds session_timeout_;
   std::mt19937_64 random_;
   const std::atomic<bool>* finish_ = nullptr;
+  access how_ = access::exclusive;  // of the present call, or of what is held
 };
 
 }  // namespace chaos

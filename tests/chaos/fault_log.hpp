@@ -18,8 +18,8 @@ class fault_log {
   explicit fault_log(const std::filesystem::path& folder)
       : events_{folder / "chaos.events"}, faults_{folder / "chaos.faults"} {}
 
-  void tell(const std::string& who, event_kind kind, std::string text = {}) {
-    events_.add({clock::now(), who, kind, -1, {}, 0, std::move(text)});
+  void tell(const std::string& who, event_kind kind, std::string text = {}, int lock = -1) {
+    events_.add({clock::now(), who, kind, lock, access::exclusive, {}, 0, std::move(text)});
   }
   void add(const fault& what) { faults_.add(what); }
 

@@ -14,23 +14,14 @@ namespace chaos {
 
 namespace {
 
-constexpr std::array<std::pair<event_kind, std::string_view>, 17> names{{
-    {event_kind::note, "note"},
-    {event_kind::opened, "opened"},
-    {event_kind::closed, "closed"},
-    {event_kind::waits, "waits"},
-    {event_kind::refused, "refused"},
-    {event_kind::failed, "failed"},
-    {event_kind::missed, "missed"},
-    {event_kind::granted, "granted"},
-    {event_kind::held, "held"},
-    {event_kind::wrote, "wrote"},
-    {event_kind::stopped, "stopped"},
-    {event_kind::lost, "lost"},
-    {event_kind::unlocks, "unlocks"},
-    {event_kind::killed, "killed"},
-    {event_kind::crashed, "crashed"},
-    {event_kind::hung, "hung"},
+constexpr std::array<std::pair<event_kind, std::string_view>, 22> names{{
+    {event_kind::note, "note"},         {event_kind::opened, "opened"},   {event_kind::closed, "closed"},
+    {event_kind::family, "family"},     {event_kind::waits, "waits"},     {event_kind::refused, "refused"},
+    {event_kind::queued, "queued"},     {event_kind::left, "left"},       {event_kind::failed, "failed"},
+    {event_kind::missed, "missed"},     {event_kind::granted, "granted"}, {event_kind::held, "held"},
+    {event_kind::entered, "entered"},   {event_kind::wrote, "wrote"},     {event_kind::weakens, "weakens"},
+    {event_kind::stopped, "stopped"},   {event_kind::lost, "lost"},       {event_kind::unlocks, "unlocks"},
+    {event_kind::killed, "killed"},     {event_kind::crashed, "crashed"}, {event_kind::hung, "hung"},
     {event_kind::leftover, "leftover"},
 }};
 
@@ -95,9 +86,15 @@ std::string_view process_of(std::string_view who) noexcept { return who.substr(0
 
 std::string_view thread_of(std::string_view who) noexcept { return who.substr(0, who.rfind('/')); }
 
+family history::family_of(int lock) const noexcept {
+  const auto found = families.find(lock);
+  return found == families.end() ? family::mutex : found->second;
+}
+
 std::string to_line(const event& what) {
-  return fmt::format("{} {} {} {} {} {} {}", what.at.time_since_epoch().count(), what.who, to_string(what.kind),
-                     what.lock, latchkey::to_string(what.token), what.session, one_line(what.text));
+  return fmt::format("{} {} {} {} {} {} {} {}", what.at.time_since_epoch().count(), what.who, to_string(what.kind),
+                     what.lock, to_string(what.how), latchkey::to_string(what.token), what.session,
+                     one_line(what.text));
 }
 
 std::string to_line(const fault& what) {
@@ -111,6 +108,7 @@ event parse_event(std::string_view line) {
   what.who = next_word(line);
   what.kind = parse_kind(next_word(line));
   what.lock = parse_number<int>(next_word(line));
+  what.how = parse_access(next_word(line));
   what.token = latchkey::parse_fencing_token(next_word(line));
   what.session = parse_number<std::int64_t>(next_word(line));
   what.text = line;
@@ -140,7 +138,10 @@ history load(const std::filesystem::path& folder) {
   std::stable_sort(all.events.begin(), all.events.end(), [](const event& a, const event& b) { return a.at < b.at; });
   std::stable_sort(all.faults.begin(), all.faults.end(),
                    [](const fault& a, const fault& b) { return a.begin < b.begin; });
-  for (const auto& what : all.events) all.locks = std::max(all.locks, what.lock + 1);
+  for (const auto& what : all.events) {
+    all.locks = std::max(all.locks, what.lock + 1);
+    if (what.kind == event_kind::family) all.families[what.lock] = parse_family(what.text);
+  }
   return all;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 
 #include <latchkey/clock.hpp>
 #include <latchkey/fencing_token.hpp>
+
+#include "family.hpp"
 
 namespace chaos {
 
@@ -22,13 +25,18 @@ enum class event_kind {
   note,      ///< of no consequence
   opened,    ///< a worker process has begun
   closed,    ///< a worker process has closed its client, and ends
-  waits,     ///< a call for a lock begins; the text is the manner: "lock", "cancelled", "try", "for <ms>"
+  family,    ///< what kind of lock this is; the text is the family
+  waits,     ///< a call begins; the text is the manner: "lock", "cancelled", "try", "for <ms>"; "enqueue" for a ticket
   refused,   ///< it returned false (the time is read after that)
+  queued,    ///< it returned with a ticket (the time is read after that): the place in line is taken
+  left,      ///< the ticket was given up, or its place is lost; the text says which
   failed,    ///< something threw that should not
   missed,    ///< it returned true, and the first look at the grant already said lost
   granted,   ///< it returned true, and the first look said held; with the text of `held`
   held,      ///< a later look said held; the text is the lease: "<valid_until in ns>"
+  entered,   ///< the holder has taken the lock once more
   wrote,     ///< a write with the token to the store that the lock protects
+  weakens,   ///< a writer that holds the lock is about to become a reader; as such it is granted, or missed
   stopped,   ///< the stop callback ran; the text is what a look in it said: "held" or "over"
   lost,      ///< a look said not held; the text is the reason
   unlocks,   ///< unlock() is about to be called
@@ -45,6 +53,7 @@ struct event {
   std::string who;  ///< "w2.1/0/3": worker 2, its process number 1, thread 0, fiber 3; "chaos": the run itself
   event_kind kind = event_kind::note;
   int lock = -1;  ///< -1: none
+  access how = access::exclusive;
   latchkey::fencing_token token{};
   std::int64_t session = 0;
   std::string text;
@@ -70,6 +79,10 @@ struct history {
   std::vector<event> events;  ///< by time
   std::vector<fault> faults;  ///< by their beginning
   int locks = 0;
+  std::map<int, family> families;
+
+  /// @returns of which family the lock is; a plain mutex when nobody has said.
+  family family_of(int lock) const noexcept;
 };
 
 std::string to_line(const event& what);

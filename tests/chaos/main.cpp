@@ -66,6 +66,7 @@ int run_and_judge(chaos::run_options how, const std::filesystem::path& svg) {
 int main(int argc, char** argv) {
   chaos::run_options how;
   long long seconds = how.duration.count();
+  std::string families = to_string(how.families);
   std::string svg;
   std::string folder_to_check;
   CLI::App app{"Workers take locks while servers, processes and links fail at random; what they saw is checked.",
@@ -78,6 +79,7 @@ int main(int argc, char** argv) {
   app.add_option("--fibers", how.fibers, "On each thread (default: 2)")->check(CLI::Range(1, 500));
   app.add_option("--locks", how.locks, "How many (default: 4); half of the calls are for the first")
       ->check(CLI::Range(1, 500));
+  app.add_option("--families", families, "To draw those of the locks from: some of " + families + " (default: all)");
   app.add_flag("--outside", how.from_outside, "Also end sessions and delete nodes, which no lease can foresee");
   app.add_flag("--log", how.log, "Keep what the library says");
   app.add_option("--keep", how.folder, "Keep the history, in this folder");
@@ -86,6 +88,7 @@ int main(int argc, char** argv) {
 
   chaos::worker_options work;
   long long session_timeout = 0;
+  long long linger = 0;
   auto* worker = app.add_subcommand("worker", "")->group("");  // for the run itself
   worker->add_option("name", work.name)->required();
   worker->add_option("--folder", work.folder)->required();
@@ -93,7 +96,8 @@ int main(int argc, char** argv) {
   worker->add_option("--session-timeout", session_timeout)->required();
   worker->add_option("--seed", work.seed)->required();
   worker->add_option("--turns", work.turns)->required();
-  worker->add_option("--locks", work.locks)->required();
+  worker->add_option("--linger", linger)->required();
+  worker->add_option("--families", families)->required();
   worker->add_option("--threads", work.threads)->required();
   worker->add_option("--fibers", work.fibers)->required();
   worker->add_flag("--log", work.log);
@@ -107,10 +111,13 @@ int main(int argc, char** argv) {
   try {
     if (worker->parsed()) {
       work.session_timeout = std::chrono::milliseconds{session_timeout};
+      work.linger = std::chrono::milliseconds{linger};
+      work.families = chaos::parse_families(families);
       return chaos::run_worker(work);
     }
     if (!folder_to_check.empty()) return judge(folder_to_check, how.seed, svg);
     how.duration = std::chrono::seconds{seconds};
+    how.families = chaos::parse_families(families);
     return run_and_judge(how, svg);
   } catch (const std::exception& error) {
     fmt::print(stderr, "chaos: {}\n", error.what());

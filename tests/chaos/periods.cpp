@@ -30,6 +30,8 @@ class reader {
         begin(what);
         break;
       case event_kind::held:
+      case event_kind::weakens:
+      case event_kind::missed:
       case event_kind::lost:
       case event_kind::unlocks:
         go_on(what);
@@ -39,21 +41,36 @@ class reader {
     }
   }
 
-  std::vector<std::vector<period>> take() { return std::move(periods_); }
+  std::vector<std::vector<period>> take() {
+    for (auto& of_lock : periods_) {
+      // A writer that became a reader is one since it began to.
+      std::stable_sort(of_lock.begin(), of_lock.end(),
+                       [](const period& a, const period& b) { return a.granted < b.granted; });
+    }
+    return std::move(periods_);
+  }
 
  private:
   void begin(const event& what) {
     auto& of_lock = periods_[static_cast<std::size_t>(what.lock)];
+    auto since = what.at;
+    if (const auto found = current_.find(what.who); found != current_.end()) {
+      auto& writer = of_lock[found->second];
+      writer.over = what.at;
+      since = writer.weakened.value_or(since);
+    }
     current_[what.who] = of_lock.size();
     of_lock.push_back({.who = what.who,
                        .lock = what.lock,
+                       .how = what.how,
                        .token = what.token,
                        .called = called_[what.who],
-                       .granted = what.at,
+                       .granted = since,
                        .seen = what.at,
                        .valid_until = lease_of(what),
                        .over = {},
                        .loss = {},
+                       .weakened = {},
                        .struck = {}});
   }
 
@@ -64,6 +81,10 @@ class reader {
     if (what.kind == event_kind::held) {
       one.seen = what.at;
       one.valid_until = std::max(one.valid_until, lease_of(what));
+      return;
+    }
+    if (what.kind == event_kind::weakens) {
+      one.weakened = what.at;
       return;
     }
     if (!one.over) one.over = what.at;
@@ -86,6 +107,10 @@ call::outcome outcome_of(event_kind kind) {
       return call::outcome::missed;
     case event_kind::granted:
       return call::outcome::granted;
+    case event_kind::queued:
+      return call::outcome::queued;
+    case event_kind::left:
+      return call::outcome::left;
     default:
       return call::outcome::none;
   }
@@ -99,7 +124,7 @@ std::vector<call> calls_of(const history& all) {
   for (const auto& what : all.events) {
     if (what.kind == event_kind::waits) {
       current[what.who] = calls.size();
-      calls.push_back({what.who, what.lock, what.text, what.at, what.at});
+      calls.push_back({what.who, what.lock, what.how, what.text, what.at, what.at});
       continue;
     }
     const auto outcome = outcome_of(what.kind);
@@ -110,6 +135,40 @@ std::vector<call> calls_of(const history& all) {
     current.erase(found);
   }
   return calls;
+}
+
+std::vector<place> places_of(const history& all) {
+  std::vector<place> places;
+  std::map<std::string, std::size_t> current;
+  for (const auto& what : all.events) {
+    const auto found = current.find(what.who);
+    const bool in_line = found != current.end();
+    switch (what.kind) {
+      case event_kind::waits:
+        if (in_line || all.family_of(what.lock) != family::fair) break;  // waits with its ticket
+        current[what.who] = places.size();
+        places.push_back({what.who, what.lock, what.at, {}, {}});
+        break;
+      case event_kind::queued:
+        if (in_line) places[found->second].queued = what.at;
+        break;
+      case event_kind::granted:
+        if (in_line) places[found->second].granted = what.at;
+        current.erase(what.who);
+        break;
+      case event_kind::refused:  // a ticket keeps its place
+        if (in_line && !places[found->second].queued) current.erase(found);
+        break;
+      case event_kind::left:
+      case event_kind::failed:
+      case event_kind::missed:
+        current.erase(what.who);
+        break;
+      default:
+        break;
+    }
+  }
+  return places;
 }
 
 std::vector<std::vector<period>> periods_of(const history& all) {

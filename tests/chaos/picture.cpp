@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr double margin = 70;  // left of the lanes, for their names
 constexpr double lane_height = 14;
+constexpr double reader_height = 6;
 constexpr double name_height = 11;  // of a row of names of faults
 constexpr int name_rows = 9;
 constexpr double top = name_rows * name_height + 20;
@@ -84,8 +85,10 @@ class picture {
       for (const auto& one : of_lock) draw_period(one);
     }
     draw_violations();
-    add("<text x=\"{:.0f}\" y=\"{:.0f}\">grants: green while held, red when lost, orange when the holder was killed; "
-        "pale until the holder knew; blue lines: violations; the number on a bar is that of the lock</text>\n",
+    add("<text x=\"{:.0f}\" y=\"{:.0f}\">grants: green while held, thin and purple while read, red when lost, orange "
+        "when "
+        "the holder was killed; pale until the holder knew; blue lines: violations; the number on a bar is that of the "
+        "lock</text>\n",
         margin, height - 8);
     return std::move(text_) + "</svg>\n";
   }
@@ -138,12 +141,14 @@ class picture {
     const auto known = one.over.value_or(one.seen);
     if (outside(one.granted, known)) return;
     const bool killed = !one.over;
-    const char* colour = killed ? "darkorange" : one.loss.empty() ? "seagreen" : "crimson";
+    const bool reads = one.how == access::shared;
+    const char* colour = killed ? "darkorange" : !one.loss.empty() ? "crimson" : reads ? "mediumpurple" : "seagreen";
     const int lane = lanes_.at(lane_of(one.who));
     const auto bar = [&](clock::time_point begin, clock::time_point end, const char* opacity) {
       add("<rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"{:.0f}\" fill=\"{}\" fill-opacity=\"{}\">"
-          "<title>{} lock {} {}: {:.3f} to {:.3f} s {}</title></rect>\n",
-          x(begin), y(lane) + 1, std::max(0.4, x(end) - x(begin)), lane_height - 3, colour, opacity, one.who, one.lock,
+          "<title>{} {} lock {} {}: {:.3f} to {:.3f} s {}</title></rect>\n",
+          x(begin), y(lane) + (reads ? 1 + reader_height / 2 : 1), std::max(0.4, x(end) - x(begin)),
+          reads ? reader_height : lane_height - 3, colour, opacity, one.who, reads ? "reads" : "has", one.lock,
           to_string(one.token), second(one.granted), second(one.seen),
           killed             ? "killed, or still held"
           : one.loss.empty() ? "unlocked"
@@ -152,8 +157,8 @@ class picture {
     bar(one.granted, one.seen, "0.9");
     if (!one.loss.empty()) bar(one.seen, known, "0.3");
     if (x(known) - x(one.granted) < 8) return;
-    add("<text x=\"{:.1f}\" y=\"{:.0f}\" font-size=\"9\" fill=\"white\">{}</text>\n", x(one.granted) + 1, y(lane) + 10,
-        one.lock);
+    add("<text x=\"{:.1f}\" y=\"{:.0f}\" font-size=\"9\" fill=\"{}\">{}</text>\n", x(one.granted) + 1, y(lane) + 10,
+        reads ? "black" : "white", one.lock);
   }
 
   void draw_violations() {

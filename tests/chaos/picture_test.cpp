@@ -39,6 +39,15 @@ TEST_CASE("the picture has the lanes, the grants, the faults and the violations"
   }
 }
 
+TEST_CASE("in the picture readers differ from writers") {
+  const auto writer = drawn(story{}.own("w1.1/0/0", 10, 20, 1).tell());
+  CHECK(writer.find("fill=\"seagreen\"") != std::string::npos);
+  CHECK(writer.find("fill=\"mediumpurple\"") == std::string::npos);
+  const auto reader = drawn(story{}.read("w1.1/0/0", 10, 20, 1).tell());
+  CHECK(reader.find("fill=\"seagreen\"") == std::string::npos);
+  CHECK(reader.find("fill=\"mediumpurple\"") != std::string::npos);
+}
+
 TEST_CASE("an empty history makes an empty picture") { CHECK(drawn({}).find("</svg>") != std::string::npos); }
 
 TEST_CASE("a picture that cannot be written is an error") {

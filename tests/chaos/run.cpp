@@ -34,12 +34,17 @@ latchkey::testing::ensemble_options ensemble_of(const run_options& how) {
 class run {
  public:
   explicit run(const run_options& how) : how_{how}, log_{how.folder}, servers_{ensemble_of(how)} {
+    dice chance{how.seed};
+    const auto families = draw_families(how.families, how.locks, chance);
+    for (int lock = 0; lock < how.locks; ++lock) {
+      log_.tell("chaos", event_kind::family, std::string{to_string(families[static_cast<std::size_t>(lock)])}, lock);
+    }
     for (int i = 1; i <= how.workers; ++i) {
       worker_options work;
       work.name = fmt::format("w{}", i);
       work.folder = how.folder;
       work.seed = how.seed * 1'000'000 + static_cast<std::uint64_t>(i) * 100'000;
-      work.locks = how.locks;
+      work.families = families;
       work.threads = how.threads;
       work.fibers = how.fibers;
       work.log = how.log;

@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "checker.hpp"
+#include "family.hpp"
 
 namespace chaos {
 
@@ -20,8 +22,9 @@ struct run_options {
   int threads = 2;  ///< of each worker
   int fibers = 2;   ///< on each thread
   int locks = 4;
-  bool from_outside = false;  ///< faults that no lease can foresee too
-  bool log = false;           ///< what the library says, into the folder
+  std::vector<family> families = all_families();  ///< to draw those of the locks from
+  bool from_outside = false;                      ///< faults that no lease can foresee too
+  bool log = false;                               ///< what the library says, into the folder
   std::filesystem::path folder;
 };
 

@@ -19,7 +19,7 @@ class story {
 
   story& say(std::int64_t time, std::string who, event_kind kind, int lock = 0, std::int64_t token = 0,
              std::string text = {}) {
-    all_.events.push_back({at(time), std::move(who), kind, lock, {token, 0}, 1, std::move(text)});
+    all_.events.push_back({at(time), std::move(who), kind, lock, how_, {token, 0}, 1, std::move(text)});
     all_.locks = std::max(all_.locks, lock + 1);
     return *this;
   }
@@ -41,6 +41,17 @@ class story {
     return hold(who, from, to, token, lease).say(to, who, event_kind::unlocks, 0, token);
   }
 
+  /// Granted to read, and unlocked right after the last look.
+  story& read(const std::string& who, std::int64_t from, std::int64_t to, std::int64_t token, std::int64_t lease = 0) {
+    return reading().own(who, from, to, token, lease).writing();
+  }
+
+  /// What is said from now on is of readers.
+  story& reading() { return how_ = access::shared, *this; }
+  story& writing() { return how_ = access::exclusive, *this; }
+
+  story& is(family which, int lock = 0) { return all_.families[lock] = which, *this; }
+
   story& harm(std::int64_t from, std::int64_t to, std::string kind, std::string victim, bool from_outside = false) {
     all_.faults.push_back({at(from), at(to), std::move(kind), std::move(victim), from_outside});
     return *this;
@@ -57,6 +68,7 @@ class story {
 
  private:
   history all_;
+  access how_ = access::exclusive;
 };
 
 }  // namespace chaos

@@ -26,6 +26,7 @@ std::string list(const Counts& counts) {
 struct numbers {
   std::size_t processes = 0;
   std::size_t looks = 0;
+  std::size_t reentries = 0;
   std::size_t late_writes = 0;
   std::size_t refused_writes = 0;
   std::size_t stop_callbacks = 0;
@@ -41,6 +42,7 @@ numbers count(const history& all) {
     if (what.kind == event_kind::opened) ++result.processes;
     if (what.kind == event_kind::granted || what.kind == event_kind::held) ++result.looks;
     if (what.kind == event_kind::missed) ++result.missed;
+    if (what.kind == event_kind::entered) ++result.reentries;
     if (what.kind == event_kind::stopped) ++result.stop_callbacks;
     if (what.kind == event_kind::lost) ++result.losses[what.text], losers.insert(what.who);
     if (what.kind == event_kind::waits) losers.erase(what.who);
@@ -60,12 +62,54 @@ std::string killed_holders(const std::vector<std::vector<period>>& periods) {
     for (std::size_t i = 0; i + 1 < of_lock.size(); ++i) {
       const auto& one = of_lock[i];
       if (one.over || one.struck) continue;
+      const auto next = std::find_if(of_lock.begin() + static_cast<std::ptrdiff_t>(i) + 1, of_lock.end(),
+                                     [&](const period& later) { return one.keeps_out(later); });
+      if (next == of_lock.end()) continue;
       ++count;
-      least = std::min(least, of_lock[i + 1].granted - one.valid_until);
+      least = std::min(least, next->granted - one.valid_until);
     }
   }
   if (count == 0) return "none";
   return fmt::format("{}; the next grant came at least {:.0f} ms after the lease", count, 1e3 * seconds(least));
+}
+
+/// How many read, and how many did so at once.
+std::string shared_grants(const std::vector<std::vector<period>>& periods) {
+  std::size_t count = 0;
+  std::size_t most = 0;
+  std::size_t weakened = 0;
+  for (const auto& of_lock : periods) {
+    std::multiset<clock::time_point> ends;
+    for (const auto& one : of_lock) {
+      if (one.weakened) ++weakened;
+      if (one.how != access::shared) continue;
+      ++count;
+      ends.erase(ends.begin(), ends.lower_bound(one.granted));
+      ends.insert(one.seen);
+      most = std::max(most, ends.size());
+    }
+  }
+  return fmt::format("{}, at most {} at once; {} downgrades", count, most, weakened);
+}
+
+std::string tickets(const std::vector<call>& calls, const history& all) {
+  std::size_t queued = 0;
+  for (const auto& one : calls) {
+    if (one.what == call::outcome::queued) ++queued;
+  }
+  std::map<std::string, int> left;
+  for (const auto& what : all.events) {
+    if (what.kind == event_kind::left) ++left[what.text];
+  }
+  return fmt::format("{}; {}", queued, list(left));
+}
+
+std::string families(const history& all) {
+  std::string text;
+  for (int lock = 0; lock < all.locks; ++lock) {
+    text += fmt::format("{}{}", lock == 0 ? "" : ", ", to_string(all.family_of(lock)));
+  }
+  return text;
 }
 
 }  // namespace
@@ -109,7 +153,11 @@ std::string summarise(const history& all, const std::vector<violation>& found, s
   line("duration",
        all.events.empty() ? "0 s" : fmt::format("{:.0f} s", seconds(all.events.back().at - all.events.front().at)));
   line("processes, locks", fmt::format("{}, {}", events.processes, all.locks));
+  line("families", families(all));
   line("grants", std::to_string(grants));
+  line("shared grants", shared_grants(periods));
+  line("tickets", tickets(calls, all));
+  line("taken once more", std::to_string(events.reentries));
   line("looks that said held", std::to_string(events.looks));
   line("calls that returned false", list(outcomes));
   line("losses", list(events.losses));

@@ -26,7 +26,8 @@ class worker {
  public:
   explicit worker(const worker_options& how)
       : how_{how}, pen_{how.folder / (how.name + ".events")}, client_{how.connect_string, client_options()} {
-    tell(event_kind::opened, fmt::format("session timeout {} ms, {} turns", how.session_timeout.count(), how.turns));
+    tell(event_kind::opened, fmt::format("session timeout {} ms, {} turns, linger {} ms", how.session_timeout.count(),
+                                         how.turns, how.linger.count()));
     for (int i = 0; i < how.threads; ++i) {
       threads_.emplace_back([this, i] { run_fibers(i); });
     }
@@ -54,9 +55,12 @@ class worker {
 
   /// Fibers with lock objects of their own: two objects of one client for one path exclude each other too.
   void run_fibers(int thread) {
-    mutexes locks;
-    for (int i = 0; i < how_.locks; ++i) {
-      locks.push_back(std::make_unique<latchkey::mutex>(client_, lock_path(i), latchkey::mutex_options{how_.turns}));
+    locks_under_test locks;
+    for (const auto each : how_.families) {
+      // Of the read-write locks, every other object lingers.
+      const bool lingers = each == family::linger || (each == family::shared && thread % 2 == 1);
+      locks.push_back(make_lock(each, client_, lock_path(static_cast<int>(locks.size())),
+                                {how_.turns, lingers ? how_.linger : std::chrono::milliseconds{0}}));
     }
     std::vector<boost::fibers::fiber> fibers;
     for (int i = 0; i < how_.fibers; ++i) {
@@ -74,7 +78,7 @@ class worker {
   }
 
   void tell(event_kind kind, std::string text = {}) {
-    pen_.add({clock::now(), how_.name, kind, -1, {}, 0, std::move(text)});
+    pen_.add({clock::now(), how_.name, kind, -1, access::exclusive, {}, 0, std::move(text)});
   }
 
   const worker_options how_;

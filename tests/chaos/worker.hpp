@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
+
+#include "family.hpp"
 
 namespace chaos {
 
@@ -17,7 +20,8 @@ struct worker_options {
   std::chrono::milliseconds session_timeout{};
   std::uint64_t seed = 0;
   std::uint32_t turns = 16;
-  int locks = 1;
+  std::chrono::milliseconds linger{};
+  std::vector<family> families;  ///< one for each lock
   int threads = 1;
   int fibers = 1;  ///< on each thread
   bool log = false;

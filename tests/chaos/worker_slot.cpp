@@ -18,9 +18,11 @@ worker_slot::worker_slot(worker_options how, const std::vector<latchkey::testing
 void worker_slot::start() {
   static constexpr std::array timeouts{1'000, 1'000, 2'000, 2'000, 3'000, 4'000, 6'000};
   static constexpr std::array<std::uint32_t, 3> turns{1, 2, 16};
+  static constexpr std::array lingers{5, 50, 400};
   ++count_;
   how_.session_timeout = std::chrono::milliseconds{timeouts[dice_.one_of(timeouts.size())]};
   how_.turns = turns[dice_.one_of(turns.size())];
+  how_.linger = std::chrono::milliseconds{lingers[dice_.one_of(lingers.size())]};
   std::vector<std::string> arguments{"chaos", "worker", process_name()};
   const auto add = [&](const char* option, std::string value) {
     arguments.emplace_back(option);
@@ -31,7 +33,8 @@ void worker_slot::start() {
   add("--session-timeout", std::to_string(how_.session_timeout.count()));
   add("--seed", std::to_string(how_.seed + 1'000 * static_cast<std::uint64_t>(count_)));
   add("--turns", std::to_string(how_.turns));
-  add("--locks", std::to_string(how_.locks));
+  add("--linger", std::to_string(how_.linger.count()));
+  add("--families", to_string(how_.families));
   add("--threads", std::to_string(how_.threads));
   add("--fibers", std::to_string(how_.fibers));
   if (how_.log) arguments.emplace_back("--log");
@@ -56,7 +59,8 @@ bool worker_slot::holds() const {
   const auto begin = tail.rfind('\n', end - 1);
   if (begin == std::string::npos) return false;
   const auto newest = parse_event(std::string_view{tail}.substr(begin + 1, end - begin - 1)).kind;
-  return newest == event_kind::granted || newest == event_kind::held || newest == event_kind::wrote;
+  return newest == event_kind::granted || newest == event_kind::held || newest == event_kind::entered ||
+         newest == event_kind::wrote || newest == event_kind::weakens;
 }
 
 void worker_slot::on_death() {

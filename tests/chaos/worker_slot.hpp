@@ -17,7 +17,8 @@
 
 namespace chaos {
 
-/// "w2", whose processes are "w2.1", "w2.2", ..., each with a session timeout and turns of its own. Not thread-safe.
+/// "w2", whose processes are "w2.1", "w2.2", ..., each with a session timeout, turns and linger of its own. Not
+/// thread-safe.
 class worker_slot {
  public:
   /// @param how of all its processes; `name` is that of the slot, and what is drawn need not be there

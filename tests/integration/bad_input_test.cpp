@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/mutex.hpp>
 
+#include <type_traits>
+
 #include <doctest/doctest.h>
 #include <latchkey/testing/raw_client.hpp>
 
-#include "support/support.hpp"
+#include "support/family.hpp"
+#include "support/reached.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -58,14 +61,29 @@ TEST_SUITE("bad input") {
     CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::unsupported);
   }
 
-  TEST_CASE("a path that ZooKeeper would refuse is refused before anything is sent") {
-    client owner{servers().connect_string(), quick()};
+  TEST_CASE_TEMPLATE("a path that ZooKeeper would refuse is refused before anything is sent", Lock, plain_mutex,
+                     reentrant, fair, writer) {
+    client owner{"127.0.0.1:1", quick()};
     for (const auto* path : {"", "a", "/", "/a/", "/a//b", "/a/./b", "/a/../b", "/zookeeper/a"}) {
       CAPTURE(std::string{path});
-      const auto [code, what] = failure_of([&] { mutex{owner, path}; });
-      CHECK(code == errc::bad_path);
+      CHECK(error_of([&] { Lock(owner, path); }) == errc::bad_path);
     }
-    CHECK(failure_of([&] { mutex(owner, "/a", {.turns = 0}); }).first == errc::bad_option);
+  }
+
+  TEST_CASE("options of a lock outside of their range are refused") {
+    client owner{"127.0.0.1:1", quick()};
+    const auto of = [&]<class Lock, class Options>(std::type_identity<Lock>, Options options) {
+      return error_of([&] { Lock(owner, "/a", options); });
+    };
+    using shared = std::type_identity<shared_mutex>;
+    CHECK(of(std::type_identity<mutex>{}, mutex_options{.turns = 0}) == errc::bad_option);
+    CHECK(of(std::type_identity<mutex>{}, mutex_options{.linger = -1ms}) == errc::bad_option);
+    CHECK(of(std::type_identity<reentrant_mutex>{}, mutex_options{.turns = 0}) == errc::bad_option);
+    CHECK(of(std::type_identity<reentrant_mutex>{}, mutex_options{.linger = -1ms}) == errc::bad_option);
+    CHECK(of(shared{}, shared_mutex_options{.turns = 0}) == errc::bad_option);
+    CHECK(of(shared{}, shared_mutex_options{.share_for = -1ms}) == errc::bad_option);
+    CHECK(of(shared{}, shared_mutex_options{.linger = -1ms}) == errc::bad_option);
+    CHECK(of(shared{}, shared_mutex_options{.share_for = 0ms}) == std::error_code{});
   }
 
   TEST_CASE("a session timeout below the ensemble's minimum is an error that names both") {

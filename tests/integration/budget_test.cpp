@@ -2,35 +2,13 @@
 #include <latchkey/mutex.hpp>
 
 #include <atomic>
-#include <map>
 
 #include <doctest/doctest.h>
 
+#include "support/reached.hpp"
 #include "support/support.hpp"
 
 namespace latchkey::testing {
-namespace {
-
-using counts = std::map<std::string, std::uint64_t>;
-
-/// A client whose requests are counted on the wire. A session so long that no proof gets between them.
-struct counted {
-  proxy net{servers().addresses()};
-  client owner{net.connect_string(), quick(60s)};
-
-  counted() {
-    REQUIRE(owner.wait_until_connected(patience()));
-    net.reset_requests();
-  }
-  counts since() {
-    auto result = net.requests();
-    std::erase_if(result, [](const auto& each) { return each.second == 0; });
-    net.reset_requests();
-    return result;
-  }
-};
-
-}  // namespace
 
 TEST_SUITE("budget") {
   TEST_CASE("an uncontended lock is one create and one list, its unlock one delete") {

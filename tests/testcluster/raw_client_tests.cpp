@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/testing/raw_client.hpp>
 
+#include <algorithm>
+#include <future>
+
+#include <latchkey/testing/proxy.hpp>
+
 #include "support.hpp"
 
 using namespace latchkey::testing;
@@ -28,6 +33,20 @@ TEST_CASE("children are listed in order and removed with their parent") {
   CHECK(client.children("/raw-tree") == std::vector<std::string>{"a", "c", "n-0000000002"});
   CHECK(client.remove_all("/raw-tree"));
   CHECK(client.children("/raw-tree").empty());
+}
+
+TEST_CASE("a request that is not answered is followed by another one, which frees a stuck server (ZOOKEEPER-4537)") {
+  proxy network{one_server().addresses()};
+  raw_client client{network.address(0)};
+  client.create_all("/raw-stuck");
+  network.hold_reply_of_next(opcode::get_children);
+  auto listed = std::async(std::launch::async, [&] { return client.children("/"); });
+  const bool nudged = network.wait_for_request(opcode::sync, 1, patience);
+  network.release_held();
+  REQUIRE(nudged);
+  const auto names = listed.get();
+  CHECK(std::find(names.begin(), names.end(), "raw-stuck") != names.end());
+  CHECK(client.get("/raw-stuck") == "");  // the answer to the second request is not taken for this one's
 }
 
 TEST_CASE("what the server refuses is thrown with its code") {

@@ -164,7 +164,7 @@ TEST_SUITE("fake") {
     CHECK(good->code == reply_code::ok);
     CHECK(good->results == std::vector{reply_code::ok, reply_code::ok});
     CHECK(bad->code == reply_code::no_node);
-    CHECK(bad->results == std::vector{reply_code::ok, reply_code::no_node, reply_code::unknown_outcome});
+    CHECK(bad->results == std::vector{reply_code::ok, reply_code::no_node, reply_code::not_sent});
     CHECK(here.ensemble.log().size() == entries + 2);
   }
 

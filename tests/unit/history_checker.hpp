@@ -4,22 +4,27 @@
 /// What a history of calls on locks must have been like. Pure: it reads what was written down.
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <latchkey/fencing_token.hpp>
 
 #include "base/deadline.hpp"
+#include "base/node_name.hpp"
 
 namespace latchkey::testing {
 
-/// One call for a lock.
+/// One call: for a lock, for a place in its queue, or to become a reader.
 struct call_record {
   enum class outcome { waiting, granted, refused, failed };
 
   unsigned lock = 0;
   unsigned client = 0;
-  unsigned object = 0;  ///< the lock object; its callers take turns
+  unsigned object = 0;  ///< the lock object
+  detail::contender_kind kind{};
+  bool in_turn = true;  ///< calls of one object and kind are let in as they came
   bool once = false;    ///< a try
   bool cancelled = false;
   std::uint64_t entered = 0;  ///< the instant, counted in steps of the simulation: calls at one time have an order, too
@@ -28,23 +33,31 @@ struct call_record {
   detail::time_point finished_at;
   outcome what = outcome::waiting;
   std::string failure;
-  bool may_fail = false;  ///< its client has been closed
+  bool may_fail = false;  ///< its client has been closed, or what it was about is lost
 };
 
 /// One period of ownership.
 struct grant_record {
+  static constexpr auto not_unlocked = std::numeric_limits<std::uint64_t>::max();
+
   unsigned lock = 0;
   unsigned client = 0;
   std::size_t call = 0;  ///< its place among the calls
+  detail::contender_kind kind{};
   fencing_token fence;
   std::uint64_t granted = 0;     ///< the instant
   std::uint64_t last_valid = 0;  ///< the last instant at which it was valid
+  std::uint64_t unlocked = not_unlocked;
   detail::time_point granted_at;
-  bool node_missing = false;  ///< its node was not there when it was granted
-  bool outlived_node =
-      false;               ///< it was still valid when its node went: somebody else could have been granted the lock
-  unsigned overtaken = 0;  ///< contenders that had an older node then
-  bool deleted = false;    ///< an operator deleted its node: nobody can know of that at once
+  std::optional<std::size_t> downgraded_from;  ///< of a reader that was a writer: which grant
+  bool node_missing = false;                   ///< its node was not there when it was granted
+  bool outlived_node = false;  ///< it was valid when its node went: somebody else could have been granted the lock
+  unsigned overtaken = 0;      ///< nodes ahead, then, that it must not pass
+  std::uint32_t turns = 1;     ///< how many grants of a writer's place may follow once somebody is known to wait
+  /// The places behind that must have been known to wait for this one by then, and for long enough.
+  std::vector<std::int64_t> kept_waiting;
+  bool asked_to_release = false;  ///< its caller saw that, when it unlocked
+  bool deleted = false;           ///< an operator deleted its node: nobody can know of that at once
 };
 
 struct history_log {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "history_checker.hpp"
 
+#include <utility>
+
 #include <doctest/doctest.h>
 
 namespace latchkey::testing {
@@ -25,8 +27,20 @@ grant_record a_grant(std::size_t call, std::int64_t czxid, std::uint64_t granted
   grant.fence = {czxid, 0};
   grant.granted = granted;
   grant.last_valid = last_valid;
+  grant.unlocked = last_valid + 1;
   grant.granted_at = start;
   return grant;
+}
+
+/// Of three clients: a writer, two readers together, a writer.
+history_log readers_and_writers() {
+  history_log log;
+  using enum detail::contender_kind;
+  log.calls = {a_call(0, 1), a_call(1, 2), a_call(2, 3), a_call(0, 4)};
+  log.grants = {a_grant(0, 10, 5, 8), a_grant(1, 11, 9, 12), a_grant(2, 12, 10, 14), a_grant(3, 13, 16, 20)};
+  log.grants[0].kind = log.grants[3].kind = write;
+  log.grants[1].kind = log.grants[2].kind = read;
+  return log;
 }
 
 /// Two clients, one after the other.
@@ -93,6 +107,118 @@ TEST_SUITE("history checker") {
     log.calls[1].object = 0;
     log.calls[1].entered = 0;
     CHECK(complains(log, "turns"));
+  }
+
+  TEST_CASE("readers may be together, and in any order of their tokens") {
+    auto log = readers_and_writers();
+    CHECK(violations(log).empty());
+    std::swap(log.grants[1].fence, log.grants[2].fence);
+    CHECK(violations(log).empty());
+  }
+
+  TEST_CASE("a writer together with a reader is refused, whoever was first") {
+    auto log = readers_and_writers();
+    log.grants[0].last_valid = 9;
+    CHECK(complains(log, "exclusion"));
+    log = readers_and_writers();
+    log.grants[1].last_valid = 16;
+    CHECK(complains(log, "exclusion"));
+  }
+
+  TEST_CASE("a reader's token that is not between those of the writers is refused") {
+    auto log = readers_and_writers();
+    log.grants[1].fence = {9, 0};
+    CHECK(complains(log, "tokens"));
+    log = readers_and_writers();
+    log.grants[1].fence = {14, 0};
+    CHECK(complains(log, "tokens"));
+  }
+
+  TEST_CASE("a token that is given twice is refused, also to readers") {
+    auto log = readers_and_writers();
+    log.grants[2].fence = log.grants[1].fence;
+    CHECK(complains(log, "unique"));
+  }
+
+  TEST_CASE("callers of one object do not overlap before they have unlocked, though the lock was lost") {
+    auto log = a_good_history();
+    log.calls[1].object = 0;
+    log.grants[0].unlocked = 9;  // at the instant at which the next one is granted
+    CHECK(violations(log).empty());
+    log.grants[0].unlocked = 10;
+    CHECK(complains(log, "overlap"));
+    log.calls[1].object = 1;
+    CHECK(violations(log).empty());
+  }
+
+  TEST_CASE("a reader that has lost the lock keeps writers of its object out, not readers") {
+    auto log = readers_and_writers();
+    for (auto& each : log.calls) each.object = 0;
+    CHECK(violations(log).empty());
+    log.grants[1].unlocked = 17;
+    CHECK(complains(log, "overlap"));
+  }
+
+  TEST_CASE("a writer between another one and the reader that this one becomes is refused") {
+    auto log = readers_and_writers();
+    log.grants[1].downgraded_from = 0;
+    CHECK(violations(log).empty());
+    log.calls.push_back(a_call(3, 2));
+    log.grants.push_back(a_grant(4, 10, 9, 9));
+    log.grants.back().fence.turn = 1;
+    log.grants.back().kind = detail::contender_kind::write;
+    log.grants[1].granted = log.grants[2].granted = 10;
+    CHECK(complains(log, "downgrade"));
+    log.grants[1].downgraded_from = {};
+    CHECK(violations(log).empty());
+  }
+
+  TEST_CASE("a place is passed on so many times, and not more, while somebody is kept waiting") {
+    auto log = a_good_history();
+    log.grants[1].fence = {10, 1};
+    log.grants[1].kept_waiting = {11};
+    CHECK(violations(log).empty());
+    log.calls.push_back(a_call(2, 3));
+    log.grants.push_back(a_grant(2, 10, 13, 14));
+    log.grants[2].fence.turn = 2;
+    log.grants[2].kept_waiting = {12};  // somebody else
+    CHECK(violations(log).empty());
+    log.grants[2].kept_waiting = {11, 12};
+    CHECK(complains(log, "starvation"));
+    log.grants[2].turns = 2;
+    CHECK(violations(log).empty());
+  }
+
+  TEST_CASE("a reader that joins others while a writer has been kept waiting for too long is refused") {
+    auto log = readers_and_writers();
+    log.grants[2].kept_waiting = {13};
+    CHECK(complains(log, "starvation"));
+  }
+
+  TEST_CASE("a place that was asked for is not passed on once its holder has unlocked it") {
+    auto log = a_good_history();
+    log.grants[0].asked_to_release = true;
+    CHECK(violations(log).empty());
+    log.grants[1].fence = {10, 1};
+    CHECK(complains(log, "revocation"));
+    log.grants[1].downgraded_from = 0;
+    log.grants[1].kind = detail::contender_kind::read;
+    CHECK(violations(log).empty());
+  }
+
+  TEST_CASE("the order in which calls were made counts for those of one kind that wait in one line") {
+    auto log = a_good_history();
+    log.calls[1].object = 0;
+    log.calls[1].entered = 0;
+    log.calls[1].in_turn = false;
+    CHECK(violations(log).empty());
+    log.calls[1].in_turn = true;
+    log.calls[1].kind = detail::contender_kind::read;
+    CHECK(violations(log).empty());
+    log.calls[1].kind = log.calls[0].kind;
+    log.grants[1].granted = log.grants[0].granted;  // let in together
+    log.grants[0].kind = log.grants[1].kind = detail::contender_kind::read;
+    CHECK(violations(log).empty());
   }
 
   TEST_CASE("a grant without its node is refused") {

@@ -47,9 +47,9 @@ TEST_SUITE("ticket") {
     for (int i = 0; i < 3; ++i) {
       const auto refused = w.enter(w.two, *second);
       REQUIRE(w.ends(refused, outcome::failed));
-      CHECK(refused->why.code == errc::queue_exhausted);
-      CHECK(refused->why.path == "/q");
-      CHECK(refused->why.what.find("delete the path") != std::string::npos);
+      CHECK(refused->why->code == errc::queue_exhausted);
+      CHECK(refused->why->path == "/q");
+      CHECK(refused->why->what.find("delete the path") != std::string::npos);
     }
     CHECK(first->held());
     first->unlock();
@@ -172,8 +172,8 @@ TEST_SUITE("ticket") {
     const auto seat = w.one.seat("/a/b/c");
     const auto call = w.enter(w.one, *seat);
     REQUIRE(w.ends(call, outcome::failed));
-    CHECK(call->why.code == errc::not_authorised);
-    CHECK(call->why.what.find("/a is missing") != std::string::npos);
+    CHECK(call->why->code == errc::not_authorised);
+    CHECK(call->why->what.find("/a is missing") != std::string::npos);
     seat->shut();
   }
 }

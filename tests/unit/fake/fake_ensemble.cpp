@@ -94,6 +94,13 @@ const fake_node* fake_ensemble::find(std::string_view path) const {
   return number ? leader_.tree().find(*number) : nullptr;
 }
 
+bool fake_ensemble::held_back(unsigned server, duration within) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& each) {
+    return !each->over() && each->server() && each->server()->number() == server &&
+           each->hole_until() + within > time_.now();
+  });
+}
+
 std::vector<std::string> fake_ensemble::children(std::string_view path) const {
   std::vector<std::string> names;
   if (const auto* node = find(path)) {
@@ -115,7 +122,7 @@ std::int64_t fake_ensemble::czxid(std::string_view path) const {
 
 std::string fake_ensemble::data(std::string_view path) const {
   const auto* node = find(path);
-  return node && path != "/" ? log()[node->data].data : std::string{};
+  return node && node->mzxid != 0 ? log()[node->data].data : std::string{};
 }
 
 std::size_t fake_ensemble::watches() const noexcept {

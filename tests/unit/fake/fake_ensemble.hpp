@@ -45,7 +45,7 @@ class fake_ensemble {
   detail::reply_code create_container(std::string path);
   detail::reply_code remove(std::string_view path) { return leader_.remove(0, path).code; }
   detail::reply_code change(std::string_view path, std::string data) {
-    return leader_.change(path, std::move(data)).code;
+    return leader_.change(0, path, std::move(data)).code;
   }
   /// @returns a session that nobody has; it expires unless it is touched.
   std::int64_t foreign_session(duration timeout) { return leader_.open_session(timeout).id; }
@@ -70,6 +70,8 @@ class fake_ensemble {
   bool alive(std::int64_t session) { return !leader_.session(session).over; }
   const std::vector<std::unique_ptr<fake_session>>& connections() const noexcept { return sessions_; }
   fake_server& server(unsigned number) noexcept { return *servers_[number]; }
+  /// @returns whether a hole has held back packets of a client of this server, now or not longer ago than `within`.
+  bool held_back(unsigned server, duration within) const;
   unsigned servers() const noexcept { return static_cast<unsigned>(servers_.size()); }
 
   /// Told of every line of the story; for the eyes of whoever looks into a failure.

@@ -71,8 +71,13 @@ write_result fake_leader::process(ensemble_session& from, const detail::request&
     case operation::remove:
       if (forbidden(operation::remove, parent_of(what.path))) return refuse(from.id, reply_code::no_permission);
       return remove(from.id, what.path);
+    case operation::set:
+      if (forbidden(operation::set, what.path)) return refuse(from.id, reply_code::no_permission);
+      return change(from.id, what.path, what.data);
     case operation::check:
       return check(from, what.paths);
+    case operation::replace:
+      return replace(from, what);
     case operation::sync:  // is no transaction: it only waits for the ones before it
       return {.code = reply_code::ok, .path = 0, .stat = {}, .results = {}, .position = log_.size()};
     case operation::children:
@@ -96,42 +101,87 @@ write_result fake_leader::create_requested(ensemble_session& from, const detail:
 
 write_result fake_leader::create(std::int64_t session, std::string path, std::string data, bool container,
                                  std::int64_t owner) {
-  if (!path_table::valid(path)) return refuse(session, reply_code::invalid);
+  if (const auto code = may_create(path); code != reply_code::ok) return refuse(session, code);
+  auto created = creation(session, path, std::move(data), owner);
+  created.container = container;
+  return append(std::move(created));
+}
+
+reply_code fake_leader::may_create(std::string_view path) const {
+  if (!path_table::valid(path)) return reply_code::invalid;
   const auto* parent = find(parent_of(path));
-  if (!parent) return refuse(session, reply_code::no_node);
-  if (find(path)) return refuse(session, reply_code::node_exists);
-  if (parent->owner != 0) return refuse(session, reply_code::no_children_for_ephemerals);
+  if (!parent) return reply_code::no_node;
+  if (find(path)) return reply_code::node_exists;
+  return parent->owner != 0 ? reply_code::no_children_for_ephemerals : reply_code::ok;
+}
+
+commit fake_leader::creation(std::int64_t session, std::string_view path, std::string data, std::int64_t owner) {
   commit created;
   created.kind = commit_kind::created;
   created.path = paths_.intern(path);
   created.session = session;
-  created.container = container;
   created.owner = owner;
   created.data = std::move(data);
   if (owner != 0) this->session(owner).ephemerals.push_back(created.path);
-  return append(std::move(created));
+  return created;
 }
 
 write_result fake_leader::remove(std::int64_t session, std::string_view path) {
+  if (const auto code = may_remove(path); code != reply_code::ok) return refuse(session, code);
+  return append(removal(session, path));
+}
+
+reply_code fake_leader::may_remove(std::string_view path) const {
   const auto* node = find(path);
-  if (!node) return refuse(session, reply_code::no_node);
-  if (path == "/") return refuse(session, reply_code::invalid);
-  if (!node->children.empty()) return refuse(session, reply_code::not_empty);
+  if (!node) return reply_code::no_node;
+  if (path == "/") return reply_code::invalid;
+  return node->children.empty() ? reply_code::ok : reply_code::not_empty;
+}
+
+commit fake_leader::removal(std::int64_t session, std::string_view path) {
   commit removed;
   removed.kind = commit_kind::removed;
   removed.path = *paths_.find(path);
   removed.session = session;
-  if (node->owner != 0) std::erase(this->session(node->owner).ephemerals, removed.path);
-  return append(std::move(removed));
+  if (const auto owner = find(path)->owner; owner != 0) {
+    std::erase(this->session(owner).ephemerals, removed.path);
+  }
+  return removed;
 }
 
-write_result fake_leader::change(std::string_view path, std::string data) {
-  if (!find(path)) return refuse(0, reply_code::no_node);
+write_result fake_leader::change(std::int64_t session, std::string_view path, std::string data) {
+  const auto* node = find(path);
+  if (!node) return refuse(session, path_table::valid(path) ? reply_code::no_node : reply_code::invalid);
   commit changed;
   changed.kind = commit_kind::changed;
   changed.path = *paths_.find(path);
+  changed.session = session;
   changed.data = std::move(data);
   return append(std::move(changed));
+}
+
+/// One transaction, of two entries of the log: first the creation, then the removal, as in the multi of the C client.
+write_result fake_leader::replace(ensemble_session& from, const detail::request& what) {
+  if (what.paths.size() != 1) return refuse(from.id, reply_code::invalid);
+  const auto& old = what.paths.front();
+  auto code = forbidden(operation::create, parent_of(what.path)) ? reply_code::no_permission : may_create(what.path);
+  std::vector results{code, reply_code::not_sent};
+  if (code == reply_code::ok) {
+    code = forbidden(operation::remove, parent_of(old)) ? reply_code::no_permission : may_remove(old);
+    if (code == reply_code::ok && old == parent_of(what.path)) code = reply_code::not_empty;
+    results.back() = code;
+  }
+  write_result result;
+  if (code == reply_code::ok) {
+    auto created = creation(from.id, what.path, what.data, from.id);
+    created.continues = true;
+    append(std::move(created));
+    result = append(removal(from.id, old));
+  } else {
+    result = refuse(from.id, code);
+  }
+  result.results = std::move(results);
+  return result;
 }
 
 write_result fake_leader::check(ensemble_session& from, const std::vector<std::string>& paths) {
@@ -139,7 +189,7 @@ write_result fake_leader::check(ensemble_session& from, const std::vector<std::s
   auto outcome = paths.empty() ? reply_code::invalid : reply_code::ok;
   for (const auto& path : paths) {
     if (outcome != reply_code::ok) {
-      results.push_back(reply_code::unknown_outcome);  // as RUNTIMEINCONSISTENCY stands behind the one that failed
+      results.push_back(reply_code::not_sent);  // behind the one that failed
     } else {
       if (forbidden(operation::check, path)) {
         outcome = reply_code::no_permission;
@@ -212,14 +262,13 @@ write_result fake_leader::refuse(std::int64_t session, reply_code code) {
 }
 
 write_result fake_leader::append(commit what) {
-  what.zxid = ++zxid_;
+  const bool same_transaction = !log_.empty() && log_.back().continues;
+  what.zxid = same_transaction ? zxid_ : ++zxid_;
   what.time = time_.now();
-  const write_result result{.code = reply_code::ok,
-                            .path = what.path,
-                            .stat = {.czxid = what.zxid, .ephemeral_owner = what.owner},
-                            .results = {},
-                            .position = log_.size() + 1};
   tree_.apply(what, log_.size(), paths_);
+  write_result result{
+      .code = reply_code::ok, .path = what.path, .stat = {}, .results = {}, .position = log_.size() + 1};
+  if (const auto* node = tree_.find(what.path); node && what.path != 0) result.stat = to_stat(*node);
   log_.push_back(std::move(what));
   committed_();
   return result;

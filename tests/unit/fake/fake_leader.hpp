@@ -63,7 +63,8 @@ class fake_leader {
 
   // Requests:
 
-  /// Takes a `create`, `remove`, `check` or `sync`; all that had to come before it has come or never will.
+  /// Takes a `create`, `remove`, `set`, `check`, `replace` or `sync`; all that had to come before it has come or never
+  /// will.
   write_result process(ensemble_session& from, const detail::request& what);
 
   /// `what` will be processed at `when`, unless the session's next connection is heard of before.
@@ -75,12 +76,13 @@ class fake_leader {
 
   write_result create(std::int64_t session, std::string path, std::string data, bool container, std::int64_t owner);
   write_result remove(std::int64_t session, std::string_view path);
-  write_result change(std::string_view path, std::string data);
+  write_result change(std::int64_t session, std::string_view path, std::string data);
 
   /// Deletes the containers that have had children and have none. @param unused also those that never had one.
   void reap(bool unused);
 
-  /// Requests of this kind are refused: of `create` and `remove` below `path`, of the others at it.
+  /// Requests of this kind are refused: of `create` and `remove` below `path`, of the others at it. A `replace` is
+  /// refused where its create or its remove would be.
   void forbid(detail::operation kind, std::string path) { forbidden_.emplace_back(kind, std::move(path)); }
   void allow_everything() { forbidden_.clear(); }
   bool forbidden(detail::operation kind, std::string_view path) const noexcept;
@@ -100,6 +102,11 @@ class fake_leader {
 
   write_result create_requested(ensemble_session& from, const detail::request& what);
   write_result check(ensemble_session& from, const std::vector<std::string>& paths);
+  write_result replace(ensemble_session& from, const detail::request& what);
+  detail::reply_code may_create(std::string_view path) const;
+  detail::reply_code may_remove(std::string_view path) const;
+  commit creation(std::int64_t session, std::string_view path, std::string data, std::int64_t owner);
+  commit removal(std::int64_t session, std::string_view path);
   write_result refuse(std::int64_t session, detail::reply_code code);
   write_result append(commit what);
   const fake_node* find(std::string_view path) const;

@@ -19,6 +19,8 @@ fake_server::fake_server(simulation& time, const path_table& paths, fake_leader&
 // The log
 
 void fake_server::on_commit() {
+  const auto& log = leader_.log();
+  if (log.size() > 1 && log[log.size() - 2].continues) return due_.push_back(due_.back());
   const auto lag = std::max(plan_.lag.draw(time_.random()), own_lag_.draw(time_.random()));
   const auto due = time_.now() + (is_leader_ ? duration::zero() : lag);
   due_.push_back(due_.empty() ? due : std::max(due, due_.back()));
@@ -51,11 +53,15 @@ void fake_server::catch_up(std::size_t position) {
 }
 
 void fake_server::apply_next() {
-  due_.pop_front();
-  const auto& what = leader_.log()[applied_];
-  tree_.apply(what, applied_, paths_);
-  ++applied_;
-  fire_events(what);
+  bool continues = true;
+  while (continues) {
+    due_.pop_front();
+    const auto& what = leader_.log()[applied_];
+    tree_.apply(what, applied_, paths_);
+    ++applied_;
+    continues = what.continues;
+    fire_events(what);
+  }
 }
 
 // Watches

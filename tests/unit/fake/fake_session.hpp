@@ -33,7 +33,7 @@ struct fake_client {
   process_id process = process_id::none;
   duration timeout{};
   std::vector<std::pair<detail::operation, trap>> traps;
-  std::array<std::uint64_t, 6> sent{};  ///< requests by operation
+  std::array<std::uint64_t, 8> sent{};  ///< requests by operation
 };
 
 /// Lives as long as the ensemble, so that events may name it. All calls to the listener come from steps of the
@@ -59,6 +59,8 @@ class fake_session final : public server_side {
   /// Nothing passes for so long. The client notices after 2/3 of the session timeout; what is shorter is only a delay.
   void open_hole(duration length);
   void close_hole() noexcept { hole_until_ = {}; }
+  /// @returns the end of the newest hole, past or to come.
+  time_point hole_until() const noexcept { return hole_until_; }
 
   // Observation:
 
@@ -85,7 +87,7 @@ class fake_session final : public server_side {
     bool to_leader() const noexcept {
       using enum detail::operation;
       if (kind != packet_kind::request) return kind == packet_kind::close;
-      return what.kind == create || what.kind == remove || what.kind == check || what.kind == sync;
+      return what.kind != children && what.kind != get;
     }
     bool is_write() const noexcept {
       return to_leader() && kind == packet_kind::request && what.kind != detail::operation::sync;
@@ -144,6 +146,7 @@ class fake_session final : public server_side {
   void decide(packet& asked);
   void serve();
   void serve_write(packet& asked);
+  detail::reply written(packet& asked) const;
   detail::reply read(const packet& asked);
   void set_watches();
   void post(message what, duration extra = {});

@@ -92,12 +92,7 @@ void fake_session::serve() {
     message next;
     if (asked.kind == packet_kind::request) {
       if (asked.to_leader()) {
-        next.answer.code = asked.outcome.code;
-        next.answer.stat = asked.outcome.stat;
-        next.answer.results = std::move(asked.outcome.results);
-        if (asked.what.kind == operation::create && asked.outcome.code == reply_code::ok) {
-          next.answer.path = ensemble_.paths().text(asked.outcome.path);
-        }
+        next.answer = written(asked);
       } else {
         next.answer = read(asked);
       }
@@ -111,6 +106,16 @@ void fake_session::serve() {
     next.zxid = server_->zxid();
     post(std::move(next));
   }
+}
+
+detail::reply fake_session::written(packet& asked) const {
+  detail::reply result;
+  result.code = asked.outcome.code;
+  result.results = std::move(asked.outcome.results);
+  if (result.code != reply_code::ok) return result;
+  if (asked.what.kind == operation::create) result.path = ensemble_.paths().text(asked.outcome.path);
+  if (asked.what.kind == operation::create || asked.what.kind == operation::set) result.stat = asked.outcome.stat;
+  return result;
 }
 
 detail::reply fake_session::read(const packet& asked) {
@@ -131,8 +136,8 @@ detail::reply fake_session::read(const packet& asked) {
     found.children.reserve(node->children.size());
     for (const auto child : node->children) found.children.emplace_back(ensemble_.paths().name(child));
   } else {
-    if (*number != 0) found.data = ensemble_.log()[node->data].data;
-    found.stat = {node->czxid, node->owner};
+    if (node->mzxid != 0) found.data = ensemble_.log()[node->data].data;
+    found.stat = to_stat(*node);
   }
   if (asked.what.watch) server_->watch(list ? watch_kind::child : watch_kind::data, *number, *this);
   return found;

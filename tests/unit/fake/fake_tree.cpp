@@ -2,9 +2,15 @@
 #include "fake/fake_tree.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 namespace latchkey::testing {
+
+detail::node_stat to_stat(const fake_node& node) {
+  const auto created = std::chrono::duration_cast<std::chrono::milliseconds>(node.created.time_since_epoch());
+  return {.czxid = node.czxid, .ephemeral_owner = node.owner, .ctime = created.count()};
+}
 
 void fake_tree::apply(const commit& what, std::size_t position, const path_table& paths) {
   switch (what.kind) {
@@ -33,6 +39,7 @@ void fake_tree::create(const commit& what, std::size_t position, path_id parent)
   node = {};
   node.exists = true;
   node.container = what.container;
+  node.created = what.time;
   node.czxid = node.mzxid = node.pzxid = what.zxid;
   node.owner = what.owner;
   node.data = position;

@@ -23,7 +23,8 @@ enum class commit_kind : std::uint8_t {
   failed,  ///< a write that was refused; it has its place in the order, as in ZooKeeper
 };
 
-/// One entry of the log that all servers apply in the same order.
+/// One entry of the log that all servers apply in the same order. Entries of one transaction have the same zxid, stand
+/// one behind another, and are applied together.
 struct commit {
   std::int64_t zxid = 0;
   time_point time;
@@ -34,11 +35,13 @@ struct commit {
   std::int64_t owner = 0;  ///< of an ephemeral node
   std::string data;
   std::vector<path_id> gone;  ///< the nodes of a session that is over
+  bool continues = false;     ///< the next entry is of the same transaction
 };
 
 struct fake_node {
   bool exists = false;
   bool container = false;
+  time_point created;
   std::int64_t czxid = 0;
   std::int64_t mzxid = 0;
   std::int64_t pzxid = 0;  ///< of the last change of its children
@@ -47,6 +50,8 @@ struct fake_node {
   std::size_t data = 0;      ///< the place in the log of the commit that carries it
   std::vector<path_id> children;
 };
+
+detail::node_stat to_stat(const fake_node& node);
 
 /// The state of one server after a prefix of the log.
 class fake_tree {

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "session/prover.hpp"
+
 namespace latchkey::testing {
 namespace {
 
@@ -26,6 +28,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::reap_every, &fault_injector::reap);
   every(&fault_plan::operator_every, &fault_injector::operate);
   every(&fault_plan::foreign_every, &fault_injector::intrude);
+  every(&fault_plan::revoke_every, &fault_injector::revoke);
 }
 
 void fault_injector::every(duration fault_plan::*interval, void (fault_injector::*fault)()) {
@@ -61,6 +64,8 @@ void fault_injector::cut() {
     if (ensemble_.server(i).is_cut()) return;  // a second one would leave no quorum
   }
   const auto server = static_cast<unsigned>(random().below(ensemble_.servers()));
+  // Packets held back shortly before a cut are more than a single proof bears (liveness.hpp).
+  if (ensemble_.held_back(server, plan().longest_hole / 4)) return;
   ensemble_.cut_server(server, random().between(1ms, plan().longest_cut),
                        random().between(1ms, plan().longest_election));
 }
@@ -74,16 +79,26 @@ void fault_injector::pause() {
                          ensemble_.time().now() + random().between(1ms, plan().longest_pause));
 }
 
-void fault_injector::operate() {
+/// @returns nothing when there is none.
+std::string fault_injector::any_node() {
   const auto& path = any_path();
   auto names = ensemble_.children(path);
-  if (names.empty()) return;
+  if (names.empty()) return {};
   // Not by their names: those are random beyond our seed.
   std::sort(names.begin(), names.end(), [&](const auto& a, const auto& b) {
     return ensemble_.czxid(path + "/" + a) < ensemble_.czxid(path + "/" + b);
   });
-  const auto victim = path + "/" + names[random().below(names.size())];
-  if (ensemble_.remove(victim) == detail::reply_code::ok) deleted_.push_back(victim);
+  return path + "/" + names[random().below(names.size())];
+}
+
+void fault_injector::operate() {
+  auto victim = any_node();
+  if (victim.empty()) return;
+  if (ensemble_.remove(victim) == detail::reply_code::ok) deleted_.push_back(std::move(victim));
+}
+
+void fault_injector::revoke() {
+  if (const auto node = any_node(); !node.empty()) ensemble_.change(node, std::string{detail::release_request});
 }
 
 void fault_injector::intrude() {

@@ -31,6 +31,8 @@ class fault_injector {
   void reap() { ensemble_.reap(plan().reap_unused); }
   void operate();
   void intrude();
+  void revoke();
+  std::string any_node();
 
   fault_plan& plan() noexcept { return ensemble_.plan(); }
   random_source& random() noexcept { return ensemble_.time().random(); }

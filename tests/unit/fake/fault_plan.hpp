@@ -59,6 +59,7 @@ struct fault_plan {
   bool reap_unused = false;   ///< also those that never had one
   duration operator_every{};  ///< somebody deletes a node of the playground
   duration foreign_every{};   ///< somebody creates a node there that is no contender
+  duration revoke_every{};    ///< somebody asks for a lock, as Curator's `Revoker` does
 
   /// Something of everything a lock has to stand, never more than the promises bear: nobody deletes other people's
   /// nodes.

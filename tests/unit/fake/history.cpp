@@ -21,49 +21,14 @@ client_options options_of(const history_plan& plan) {
 
 }  // namespace
 
-history_plan history_plan::draw(std::uint64_t seed) {
-  random_source random{seed * 2 + 1};  // not the stream that the simulation draws from
-  history_plan plan;
-  plan.seed = seed;
-  plan.timeout = std::chrono::milliseconds{1000 * (2 + random.below(9))};
-  plan.clients = static_cast<unsigned>(2 + random.below(5));
-  plan.locks = random.below(4) == 0 ? 2 : 1;
-  plan.callers = static_cast<unsigned>(1 + random.below(3));
-  plan.calls = std::max(2u, static_cast<unsigned>(10 + random.below(5)) / (plan.callers * plan.locks));
-  plan.turns = static_cast<std::uint32_t>(1 + random.below(4));
-  plan.longest_hold = random.coin() ? plan.timeout / 2 : plan.timeout / 50;
-  plan.longest_thought = random.coin() ? plan.timeout : plan.timeout / 50;
-  plan.faults = random.between(plan.timeout, plan.timeout * 12);
-  plan.weather = fault_plan::draw(random, plan.timeout);
-  if (random.below(3) == 0) {
-    plan.hunted = static_cast<double>(10 + random.below(50)) / 100;
-    plan.longest_hold = plan.timeout * 2;
-    plan.calls = 2;
-    plan.weather.sync_limit = random.between(plan.timeout / 2, plan.timeout * 2);
-    if (random.coin()) plan.weather.tick = plan.timeout / 2;  // the longest that a server allows
-  }
-  plan.operators = random.below(8) == 0;
-  if (plan.operators) plan.weather.operator_every = random.between(plan.timeout / 8, plan.timeout);
-  plan.a_client_closes = random.below(6) == 0;
-  return plan;
-}
-
-history::history(const history_plan& plan) : plan_{plan}, time_{plan.seed}, ensemble_{time_, plan.weather} {
+history::history(const history_plan& plan)
+    : plan_{plan}, time_{plan.seed}, ensemble_{time_, plan.weather}, queues_{ensemble_, lock_paths(), *this} {
   faults_until_ = time_.now() + plan_.faults;
   faults_.emplace(ensemble_, lock_paths());
   for (unsigned i = 0; i < plan_.clients; ++i) {
-    auto& client = *clients_.emplace_back(std::make_unique<simulated_client>(ensemble_, options_of(plan_)));
-    for (unsigned lock = 0; lock < plan_.locks; ++lock) {
-      const auto number = static_cast<unsigned>(objects_.size());
-      auto& object = *objects_.emplace_back(std::make_unique<lock_object>());
-      object = {&client, i, number, lock, client.seat(lock_path(lock), plan_.turns)};
-      for (unsigned caller = 0; caller < plan_.callers; ++caller) {
-        auto& who = *actors_.emplace_back(std::make_unique<actor>());
-        who.object = &object;
-        who.fiber = actors_.size();
-        who.calls_left = plan_.calls;
-        think(who);
-      }
+    clients_.push_back(std::make_unique<simulated_client>(ensemble_, options_of(plan_)));
+    for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) {
+      for (unsigned object = 0; object < plan_.objects; ++object) add_object(i, lock);
     }
   }
   if (plan_.a_client_closes) {
@@ -76,13 +41,32 @@ history::history(const history_plan& plan) : plan_{plan}, time_{plan.seed}, ense
   }
 }
 
+void history::add_object(unsigned client, unsigned lock) {
+  const auto& plan = plan_.locks[lock];
+  auto settings = plan.settings;
+  if (plan.mixed) settings.family = time_.random().coin() ? lock_family::fair : lock_family::turns;
+  const auto number = static_cast<unsigned>(objects_.size());
+  auto& object = *objects_.emplace_back(std::make_unique<lock_object>(*clients_[client], lock_path(lock), settings));
+  object.client_number = client;
+  object.number = number;
+  object.lock = lock;
+  object.plan = &plan;
+  for (unsigned caller = 0; caller < plan_.callers; ++caller) {
+    auto& who = *actors_.emplace_back(std::make_unique<actor>());
+    who.object = &object;
+    who.fiber = actors_.size();
+    who.calls_left = plan_.calls;
+    think(who);
+  }
+}
+
 history::~history() {
-  for (const auto& each : objects_) each->seat->shut();
+  for (const auto& each : objects_) each->handle.shut();
 }
 
 std::vector<std::string> history::lock_paths() const {
   std::vector<std::string> paths;
-  for (unsigned lock = 0; lock < plan_.locks; ++lock) paths.push_back(lock_path(lock));
+  for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) paths.push_back(lock_path(lock));
   return paths;
 }
 
@@ -105,26 +89,9 @@ void history::tell(const std::string& line) {
 
 // What is watched
 
-/// However little is known to a client: its grant ends before its node does.
-void history::look_at_commits() {
-  for (; commits_seen_ < ensemble_.log().size(); ++commits_seen_) {
-    const auto& what = ensemble_.log()[commits_seen_];
-    if (what.kind == commit_kind::removed) on_node_gone(what.path);
-    for (const auto path : what.gone) on_node_gone(path);
-  }
-}
-
-void history::on_node_gone(path_id node) {
-  for (const auto& each : actors_) {
-    if (each->node == node && each->held.valid_until() > time_.now()) {
-      log_.grants[each->grant_number].outlived_node = true;
-    }
-  }
-}
-
 /// After every step: reads without a trace, since a look at a grant may end it.
 void history::observe() {
-  look_at_commits();
+  queues_.catch_up();
   for (const auto& each : actors_) {
     if (each->call && each->call->what != detail::caller::outcome::waiting) finish_call(*each);
     if (each->held.valid_until() > time_.now()) log_.grants[each->grant_number].last_valid = time_.steps();
@@ -151,16 +118,15 @@ const history_log& history::run() {
   tell("all faults end");
   ensemble_.heal();
   // What is lost expires, what is disconnected reconnects; then all take their turns.
-  const auto calls = static_cast<int>(plan_.clients * plan_.locks * plan_.callers * plan_.calls);
-  const auto patience = plan_.timeout * 6 + calls * (plan_.longest_hold + plan_.longest_thought + 200ms);
+  const auto calls = static_cast<int>(plan_.callers_in_all() * plan_.calls);
+  const auto patience = plan_.timeout * 6 + calls * (plan_.longest_hold + plan_.longest_thought * 2 + 200ms);
   step_until(time_.now() + patience, [this] { return all_done(); });
   for (const auto& each : actors_) each->call = nullptr;  // who still waits has waited too long
   step_until(time_.now() + plan_.timeout * 3, [] { return false; });
   collect_leftovers();
   close_clients();
-  for (std::size_t i = 0; i < log_.grants.size(); ++i) {
-    const auto& deleted = faults_->deleted();
-    log_.grants[i].deleted = std::find(deleted.begin(), deleted.end(), node_of(log_.grants[i])) != deleted.end();
+  if (plan_.operators) {
+    for (auto& each : log_.grants) each.deleted = was_deleted(each);
   }
   return log_;
 }

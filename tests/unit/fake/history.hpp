@@ -12,34 +12,14 @@
 #include <latchkey/grant.hpp>
 
 #include "fake/fault_injector.hpp"
-#include "fake/simulated_client.hpp"
+#include "fake/history_plan.hpp"
+#include "fake/queue_record.hpp"
+#include "fake/simulated_lock.hpp"
 #include "history_checker.hpp"
 
 namespace latchkey::testing {
 
-/// What a seed decides before anything happens.
-struct history_plan {
-  std::uint64_t seed = 0;
-  duration timeout{};  ///< of the sessions
-  unsigned clients = 0;
-  unsigned locks = 0;
-  unsigned callers = 0;  ///< of each lock object
-  unsigned calls = 0;    ///< of each caller
-  std::uint32_t turns = 0;
-  duration longest_hold{};
-  duration longest_thought{};  ///< between two calls
-  duration faults{};           ///< for how long things go wrong; then all must come right
-  /// That right after a grant the server of its client is cut off from the quorum: the moment when least is known to
-  /// the leader about the session (DESIGN.md, 6).
-  double hunted = 0;
-  bool operators = false;
-  bool a_client_closes = false;
-  fault_plan weather;
-
-  static history_plan draw(std::uint64_t seed);
-};
-
-class history {
+class history final : queue_watcher {
  public:
   explicit history(const history_plan& plan);
   ~history();
@@ -55,38 +35,62 @@ class history {
 
  private:
   struct lock_object {
-    simulated_client* client = nullptr;
+    lock_object(simulated_client& client, std::string path, const lock_settings& settings)
+        : handle{client, std::move(path), settings} {}
+    simulated_lock handle;
     unsigned client_number = 0;
     unsigned number = 0;
     unsigned lock = 0;
-    std::shared_ptr<detail::seat> seat;
+    const lock_plan* plan = nullptr;
   };
+  /// What a call is for.
+  enum class wish { lock, place, downgrade };
   struct actor {
     lock_object* object = nullptr;
     std::uint64_t fiber = 0;
     unsigned calls_left = 0;
-    std::shared_ptr<detail::caller> call;  // while it waits
+    wish what{};
+    detail::contender_kind mode{};
+    simulated_lock::call call;  // while it waits
     std::size_t call_number = 0;
-    grant held;  // while it holds
+    simulated_lock::place place;                 // that it keeps
+    std::shared_ptr<detail::pulse> place_pulse;  // of the session when it got it
+    grant held;                                  // while it holds
     std::size_t grant_number = 0;
     path_id node = 0;  // on which the grant rests; 0: it was not there
     bool done = false;
   };
 
+  void add_object(unsigned client, unsigned lock);
+
+  // What users do: history_users.cpp
   void think(actor& who);
   void begin_call(actor& who);
+  void take_place(actor& who, bool again);
+  void wait_for_place(actor& who);
+  void give_up_place(actor& who);
+  void begin(actor& who, call_record call, const std::function<simulated_lock::call()>& enter);
+  void cancel_later(actor& who);
+  detail::limit draw_limit(call_record& call);
   void finish_call(actor& who);
-  void begin_grant(actor& who);
+  void on_granted(actor& who);
+  void on_refused(actor& who);
+  void on_failed(actor& who, const detail::failure& why);
+  bool may_fail(const actor& who, errc why);
   void unlock(actor& who);
-  void hunt(const actor& who);
-  path_id look_at_queue(grant_record& grant);
-  std::string_view node_of(const grant_record& grant) const;
   void as_user(const simulated_client& of, duration after, std::function<void()> what);
+
+  // What a grant is like: history_grants.cpp
+  void begin_grant(actor& who);
+  void look_at_queue(const actor& who, grant_record& grant, const queued_node* mine);
+  void begin_downgrade(actor& who);
+  void hunt(const actor& who);
+  void on_node_gone(path_id node) override;
+  void on_node_replaced(path_id writer, path_id reader) override;
+  bool was_deleted(const grant_record& grant) const;
 
   bool step_until(time_point end, const std::function<bool()>& done);
   void observe();
-  void look_at_commits();
-  void on_node_gone(path_id node);
   bool all_done() const;
   void collect_leftovers();
   void close_clients();
@@ -98,12 +102,13 @@ class history {
   simulation time_;
   fake_ensemble ensemble_;
   std::optional<fault_injector> faults_;
+  queue_record queues_;
   time_point faults_until_{};
   std::vector<std::unique_ptr<simulated_client>> clients_;
   std::vector<std::unique_ptr<lock_object>> objects_;
   std::vector<std::unique_ptr<actor>> actors_;
   history_log log_;
-  std::size_t commits_seen_ = 0;
+  std::vector<path_id> grant_nodes_;          // of each grant
   simulated_client* closed_early_ = nullptr;  // its calls may fail
   std::function<void(const std::string&)> listener_;
 };

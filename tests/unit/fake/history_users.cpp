@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of a history: what its users do.
 #include <algorithm>
+#include <array>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/node_name.hpp"
 #include "fake/history.hpp"
 
 namespace latchkey::testing {
 
 using namespace std::chrono_literals;
+using detail::contender_kind;
+using outcome = detail::caller::outcome;
 
 /// User code does not run while its process is stopped.
 void history::as_user(const simulated_client& of, duration after, std::function<void()> what) {
@@ -27,20 +30,34 @@ void history::think(actor& who) {
     return;
   }
   --who.calls_left;
-  as_user(*who.object->client, time_.random().between({}, plan_.longest_thought), [this, &who] { begin_call(who); });
+  as_user(who.object->handle.client(), time_.random().between({}, plan_.longest_thought),
+          [this, &who] { begin_call(who); });
 }
+
+// Calls ----------
 
 void history::begin_call(actor& who) {
   auto& random = time_.random();
-  auto& object = *who.object;
+  auto& lock = who.object->handle;
+  who.mode = contender_kind::lock;
+  if (lock.settings().family == lock_family::shared) {
+    who.mode = random.chance(who.object->plan->readers) ? contender_kind::read : contender_kind::write;
+  }
+  if (lock.settings().family == lock_family::fair && random.chance(plan_.kept)) {
+    who.place = lock.make_place();
+    return take_place(who, false);
+  }
+  who.what = wish::lock;
   call_record call;
-  call.lock = object.lock;
-  call.client = object.client_number;
-  call.object = object.number;
-  call.entered = time_.steps();
-  call.entered_at = time_.now();
-  duration timeout = duration::max();
+  const auto how = draw_limit(call);
+  begin(who, call, [&] { return lock.enter(who.fiber, who.mode, how); });
+  cancel_later(who);
+}
+
+detail::limit history::draw_limit(call_record& call) {
+  auto& random = time_.random();
   const auto kind = random.below(10);
+  auto timeout = duration::max();
   if (kind == 0) {
     timeout = duration::zero();
     call.once = true;
@@ -50,125 +67,163 @@ void history::begin_call(actor& who) {
     timeout = random.between(1ms, plan_.timeout);
     call.deadline = time_.now() + timeout;
   }
+  return detail::limit::within(timeout, time_.now());
+}
+
+void history::cancel_later(actor& who) {
+  if (who.done || !who.call || !time_.random().chance(plan_.impatient)) return;
+  as_user(who.object->handle.client(), time_.random().between({}, plan_.timeout), [this, &who, waiting = who.call] {
+    if (who.call != waiting) return;
+    log_.calls[who.call_number].cancelled = true;
+    if (who.place && time_.random().coin()) return who.place->cancel();
+    who.object->handle.cancel(waiting, who.mode);
+  });
+}
+
+void history::begin(actor& who, call_record call, const std::function<simulated_lock::call()>& enter) {
+  auto& object = *who.object;
+  call.lock = object.lock;
+  call.client = object.client_number;
+  call.object = object.number;
+  call.kind = who.mode;
+  call.in_turn = object.handle.settings().family != lock_family::fair && who.what == wish::lock;
+  call.entered = time_.steps();
+  call.entered_at = time_.now();
   who.call_number = log_.calls.size();
-  try {
-    who.call =
-        object.client->run([&] { return object.seat->enter(who.fiber, detail::limit::within(timeout, time_.now())); });
-  } catch (const error& failed) {
-    call.what = call_record::outcome::failed;
-    call.failure = failed.what();
-    call.may_fail = object.client == closed_early_;
-    call.finished_at = time_.now();
-    who.done = true;
-  }
   log_.calls.push_back(call);
-  tell(fmt::format("client {} calls for lock {} as caller {}", call.client, call.lock, who.fiber));
-  if (kind == 9 && !who.done) {
-    as_user(*object.client, random.between({}, plan_.timeout), [this, &who, waiting = who.call] {
-      if (who.call != waiting) return;
-      log_.calls[who.call_number].cancelled = true;
-      who.object->client->run([&] { who.object->seat->cancel(waiting); });
-    });
+  if (listener_) {
+    constexpr std::array wishes{"the lock", "a place", "being a reader"};
+    tell(fmt::format("client {} calls for {} of lock {}, object {}, as caller {}, {}", call.client,
+                     wishes[static_cast<std::size_t>(who.what)], call.lock, call.object, who.fiber,
+                     to_string(call.kind)));
+  }
+  try {
+    who.call = enter();
+  } catch (const error& failed) {
+    on_failed(who, {static_cast<errc>(failed.code().value()), failed.what(), {}});
+  } catch (const std::system_error& failed) {
+    on_failed(who, {errc{}, failed.what(), {}});
   }
 }
 
 void history::finish_call(actor& who) {
   auto& call = log_.calls[who.call_number];
   const auto settled = std::exchange(who.call, nullptr);
-  call.finished_at = time_.now();
   // Who was stopped is excused until it runs again.
-  const auto resumed = time_.resumed_at(who.object->client->process());
+  const auto resumed = time_.resumed_at(who.object->handle.client().process());
+  call.finished_at = time_.now();
   if (call.deadline < resumed) call.deadline = call.once ? resumed + plan_.timeout * 2 : resumed;
   switch (settled->what) {
-    case detail::caller::outcome::waiting:
+    case outcome::waiting:
       break;
-    case detail::caller::outcome::granted:
+    case outcome::granted:
       call.what = call_record::outcome::granted;
-      return begin_grant(who);
-    case detail::caller::outcome::refused:
+      return on_granted(who);
+    case outcome::refused:
       call.what = call_record::outcome::refused;
-      tell(fmt::format("caller {} gives up", who.fiber));
-      return think(who);
-    case detail::caller::outcome::failed:
-      call.what = call_record::outcome::failed;
-      call.failure = settled->why.what;
-      tell(fmt::format("caller {} fails: {}", who.fiber, call.failure));
-      call.may_fail = who.object->client == closed_early_;
-      who.done = true;
+      return on_refused(who);
+    case outcome::failed:
+      return on_failed(who, *settled->why);
   }
 }
 
-void history::begin_grant(actor& who) {
-  auto& random = time_.random();
-  auto& object = *who.object;
-  who.held = object.seat->held();
-  grant_record grant;
-  grant.lock = object.lock;
-  grant.client = object.client_number;
-  grant.call = who.call_number;
-  grant.fence = who.held.fence();
-  grant.granted = grant.last_valid = time_.steps();
-  grant.granted_at = time_.now();
-  who.node = look_at_queue(grant);
-  who.grant_number = log_.grants.size();
-  log_.grants.push_back(grant);
-  tell(fmt::format("client {} is granted lock {} as caller {}: {}", grant.client, grant.lock, who.fiber,
-                   to_string(grant.fence)));
-  const bool hunted = faults_until_ > time_.now() && random.chance(plan_.hunted);
-  const auto hold = hunted ? plan_.longest_hold : random.between({}, plan_.longest_hold);
-  if (random.below(4) == 0) who.held.stop_token();  // somebody wants to be told
-  as_user(*object.client, hold, [this, &who] { unlock(who); });
-  if (hunted) hunt(who);
+void history::on_granted(actor& who) {
+  if (who.what == wish::place) {
+    who.place_pulse = who.object->handle.client().core()->prover().beat();
+    return wait_for_place(who);
+  }
+  if (who.what == wish::downgrade) {
+    log_.grants[who.grant_number].unlocked = time_.steps();
+    who.mode = contender_kind::read;
+  }
+  begin_grant(who);
 }
 
-/// Cuts the server off while its leader has not heard of the newest touches; and the client, too, so that it cannot go
-/// to another one in time.
-void history::hunt(const actor& who) {
-  auto* const connection = who.object->client->connector().latest();
-  const auto within = time_.random().below(4) != 0 ? plan_.weather.tick / 2 : plan_.timeout;
-  time_.after(time_.random().between({}, within), [this, connection] {
-    for (unsigned i = 0; i < ensemble_.servers(); ++i) {
-      if (ensemble_.server(i).is_cut()) return;
+void history::on_refused(actor& who) {
+  if (listener_) tell(fmt::format("caller {} gives up", who.fiber));
+  if (who.place && who.what == wish::lock && !who.place->spent() && time_.random().coin()) return wait_for_place(who);
+  give_up_place(who);
+  think(who);
+}
+
+void history::on_failed(actor& who, const detail::failure& why) {
+  auto& call = log_.calls[who.call_number];
+  call.what = call_record::outcome::failed;
+  call.failure = why.what;
+  call.may_fail = may_fail(who, why.code);
+  call.finished_at = time_.now();
+  if (listener_) tell(fmt::format("caller {} fails: {}", who.fiber, call.failure));
+  if (who.what == wish::downgrade) {  // what is lost must be unlocked
+    return as_user(who.object->handle.client(), time_.random().between({}, plan_.longest_hold),
+                   [this, &who] { unlock(who); });
+  }
+  if (!who.place || why.code != errc::place_lost) {
+    give_up_place(who);
+    if (&who.object->handle.client() == closed_early_) who.done = true;
+    if (!who.done) think(who);
+    return;
+  }
+  if (time_.random().coin()) return as_user(who.object->handle.client(), {}, [this, &who] { take_place(who, true); });
+  give_up_place(who);
+  think(who);
+}
+
+/// What no patience could have mended.
+bool history::may_fail(const actor& who, errc why) {
+  const auto& client = who.object->handle.client();
+  if (&client == closed_early_) return true;
+  switch (why) {
+    case errc::place_lost: {  // with its session, by an operator, or since nobody could prove that the session lives
+      const auto& beat = client.core()->prover().beat();
+      return plan_.operators || who.place_pulse != beat || !beat->alive(time_.now());
     }
-    if (time_.now() > faults_until_ || !connection->server()) return;
-    tell("a hunter strikes");
-    ensemble_.cut_server(connection->server()->number(), time_.random().between(plan_.timeout / 2, plan_.timeout * 2),
-                         time_.random().between(1ms, 500ms));
-    if (time_.random().below(4) != 0)
-      connection->open_hole(time_.random().between(plan_.timeout / 2, plan_.timeout * 2));
+    case errc::lock_lost:
+      return who.what == wish::downgrade && !(who.held.valid_until() > time_.now());
+    default:
+      return false;
+  }
+}
+
+// Places that are kept ----------
+
+void history::take_place(actor& who, bool again) {
+  who.what = wish::place;
+  auto& lock = who.object->handle;
+  begin(who, {}, [&] { return again ? lock.queue_again(who.place, who.fiber) : lock.queue(who.place, who.fiber); });
+  cancel_later(who);
+}
+
+void history::wait_for_place(actor& who) {
+  as_user(who.object->handle.client(), time_.random().between({}, plan_.longest_thought), [this, &who] {
+    if (time_.random().below(8) == 0) {
+      give_up_place(who);
+      return think(who);
+    }
+    who.what = wish::lock;
+    call_record call;
+    const auto how = draw_limit(call);
+    begin(who, call, [&] { return who.object->handle.wait(who.place, who.fiber, how); });
+    cancel_later(who);
   });
 }
 
-/// The ensemble itself knows whose turn it is.
-path_id history::look_at_queue(grant_record& grant) {
-  const auto path = lock_path(grant.lock);
-  path_id found = 0;
-  for (const auto& name : ensemble_.children(path)) {
-    if (!detail::parse_contender(name)) continue;
-    const auto node = path + "/" + name;
-    const auto czxid = ensemble_.czxid(node);
-    if (czxid == grant.fence.czxid) {
-      found = ensemble_.paths().intern(node);
-    } else if (czxid < grant.fence.czxid) {
-      ++grant.overtaken;
-    }
-  }
-  // Granted from a list that was read before an operator came by.
-  grant.node_missing = found == 0 && !plan_.operators;
-  return found;
+void history::give_up_place(actor& who) {
+  if (who.place) std::exchange(who.place, nullptr)->cancel();
 }
 
-std::string_view history::node_of(const grant_record& grant) const {
-  for (const auto& each : ensemble_.log()) {
-    if (each.zxid == grant.fence.czxid) return ensemble_.path(each);
-  }
-  return {};
-}
+// Unlock ----------
 
 void history::unlock(actor& who) {
-  tell(fmt::format("caller {} unlocks lock {}, {}", who.fiber, who.object->lock, who.held ? "held" : "lost"));
+  if (listener_) {
+    tell(fmt::format("caller {} unlocks lock {}, {}", who.fiber, who.object->lock, who.held ? "held" : "lost"));
+  }
+  auto& grant = log_.grants[who.grant_number];
+  grant.unlocked = time_.steps();
+  grant.asked_to_release = plan_.weather.revoke_every > duration::zero() && who.held.asked_to_release();
   who.held = {};
-  who.object->seat->unlock();
+  who.node = 0;
+  who.place = nullptr;
+  who.object->handle.leave(who.fiber, who.mode);
   think(who);
 }
 

@@ -54,6 +54,16 @@ class recording_client final : public detail::connector_listener {
     return send({.kind = detail::operation::check, .paths = std::move(paths)});
   }
 
+  std::uint64_t set(std::string path, std::string data) {
+    return send({.kind = detail::operation::set, .path = std::move(path), .data = std::move(data)});
+  }
+  std::uint64_t replace(std::string old, std::string path, std::string data = "data") {
+    return send({.kind = detail::operation::replace,
+                 .path = std::move(path),
+                 .data = std::move(data),
+                 .paths = {std::move(old)}});
+  }
+
   /// Runs until the answer is there. @returns nothing when none came within a minute.
   std::optional<detail::reply> wait(std::uint64_t id) {
     time_.run_until([&] { return find(id) != nullptr; }, time_.now() + std::chrono::minutes{1});

@@ -76,6 +76,25 @@ TEST_SUITE("fake watches") {
     CHECK(here.client.events("/q") == std::vector{watch_event::deleted});
   }
 
+  TEST_CASE("the watches of the data and of the children of a node do not end one another") {
+    stage here;
+    here.ensemble.create("/q");
+    here.settle();
+    here.client.get("/q", true);
+    here.client.wait(here.client.children("/q", true));
+    here.ensemble.create("/q/a");
+    here.settle();
+    CHECK(here.client.events("/q") == std::vector{watch_event::children_changed});
+    here.client.wait(here.client.children("/q", true));
+    here.ensemble.change("/q", "x");
+    here.settle();
+    CHECK(here.client.events("/q") == std::vector{watch_event::children_changed, watch_event::changed});
+    here.ensemble.create("/q/b");
+    here.settle();
+    CHECK(here.client.events("/q").size() == 3);
+    CHECK(here.ensemble.watches() == 0);
+  }
+
   TEST_CASE("a read of a missing node leaves no watch") {
     stage here;
     here.client.wait(here.client.get("/n", true));
@@ -97,6 +116,22 @@ TEST_SUITE("fake watches") {
     reply_code found = reply_code::ok;
     while (found == reply_code::ok) found = here.client.code(here.client.get("/n"));
     CHECK(here.client.events("/n").size() == 1);
+  }
+
+  TEST_CASE("a child watch speaks before the answer to any later request, however late it is") {
+    fault_plan plan;
+    plan.watch_delay = {.least = 100ms, .most = 200ms};
+    stage here{plan};
+    here.ensemble.create("/q");
+    here.settle();
+    here.client.wait(here.client.children("/q", true));
+    here.ensemble.create("/q/n");
+    std::size_t children = 0;
+    while (children == 0) {
+      CHECK(here.client.events("/q").empty());
+      children = here.client.wait(here.client.children("/q"))->children.size();
+    }
+    CHECK(here.client.events("/q") == std::vector{watch_event::children_changed});
   }
 
   TEST_CASE("what a watch missed while its connection was lost is told after the next one, before any answer") {

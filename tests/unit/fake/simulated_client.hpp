@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "fake/fake_connector.hpp"
+#include "queue/fair_line.hpp"
 #include "queue/seat.hpp"
+#include "queue/shared_seat.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::testing {
@@ -47,10 +49,21 @@ class simulated_client {
     return strand_->run(std::forward<Callable>(what));
   }
 
-  std::shared_ptr<detail::seat> seat(std::string path, std::uint32_t turns = 16) {
-    auto made = std::make_shared<detail::seat>(core_, std::move(path), detail::contender_kind::lock, turns);
+  std::shared_ptr<detail::seat> seat(std::string path, detail::seat_options options = {}) {
+    auto made = std::make_shared<detail::seat>(core_, std::move(path), detail::contender_kind::lock, options);
     made->open();
     return made;
+  }
+
+  std::shared_ptr<detail::shared_seat> shared_seat(std::string path, detail::seat_options writers = {},
+                                                   detail::readers_options readers = {}) {
+    auto made = std::make_shared<detail::shared_seat>(core_, std::move(path), writers, readers);
+    made->open();
+    return made;
+  }
+
+  std::shared_ptr<detail::fair_line> fair_line(std::string path) {
+    return std::make_shared<detail::fair_line>(core_, std::move(path));
   }
 
   /// Begins to close; `closed()` when that is done.

@@ -50,6 +50,10 @@ std::string_view to_string(detail::operation kind) noexcept {
       return "sync";
     case check:
       return "check";
+    case set:
+      return "set";
+    case replace:
+      return "replace";
   }
   return "?";
 }
@@ -83,8 +87,8 @@ std::string_view to_string(detail::connection_state state) noexcept {
 }
 
 std::string describe(const detail::request& what) {
-  return fmt::format("{} {}{}{}", to_string(what.kind), what.path, fmt::join(what.paths, " "),
-                     what.watch ? " (watch)" : "");
+  return fmt::format("{} {}{}{}{}", to_string(what.kind), what.path, what.path.empty() || what.paths.empty() ? "" : " ",
+                     fmt::join(what.paths, " "), what.watch ? " (watch)" : "");
 }
 
 std::string describe(const detail::reply& answer) {

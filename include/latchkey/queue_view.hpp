@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Who is in the queue of a lock, and asking them to leave.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <latchkey/client.hpp>
+
+namespace latchkey {
+
+/// One contender for a lock: ours, Curator's or kazoo's.
+struct contender {
+  enum class kind { lock, read, write };
+
+  std::string node;  ///< the name of its node
+  kind what{};
+  bool holds = false;  ///< its turn has come
+  std::string label;   ///< `client_options::label`; empty for others than latchkey's, as host and pid
+  std::string host;
+  std::int64_t pid = 0;
+  std::chrono::system_clock::time_point since;  ///< when it queued, by the clock of the ensemble
+  std::int64_t session = 0;
+  std::string data;  ///< of the node, as it is: Curator puts an IP address there, kazoo what it was told to
+};
+
+std::string_view to_string(contender::kind kind) noexcept;
+
+/// The queue of one lock path at one moment: holders first, then waiters, in their order. A value; costs one list and
+/// one read a contender, in two round trips.
+class queue_view {
+ public:
+  /// Reads the queue: suspends the fiber, or blocks the thread. A path that is not there is an empty queue.
+  /// @param path of the lock
+  /// @throws error bad_path, unreachable (no answer in time), not_authorised, closed, ...
+  queue_view(client& through, std::string path, std::chrono::nanoseconds timeout = std::chrono::seconds{10});
+
+  std::span<const contender> contenders() const noexcept { return contenders_; }
+  std::span<const contender> holders() const noexcept { return contenders().first(holders_); }
+  std::span<const contender> waiters() const noexcept { return contenders().subspan(holders_); }
+
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+  std::vector<contender> contenders_;
+  std::size_t holders_ = 0;
+};
+
+/// @returns one line for a log: who holds the lock, and how many wait.
+std::string to_string(const queue_view& queue);
+
+/// Asks those who hold the lock now to release it, as Curator's `Revoker` does: `grant::asked_to_release()` of
+/// latchkey's, the `RevocationListener` of Curator's. Nobody is forced. Overwrites the data of their nodes.
+/// @returns how many were asked. @throws error as `queue_view`
+std::size_t revoke(client& through, const std::string& path,
+                   std::chrono::nanoseconds timeout = std::chrono::seconds{10});
+
+}  // namespace latchkey

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/fair_mutex.hpp>
+
+#include "base/path.hpp"
+#include "queue/fair_line.hpp"
+
+namespace latchkey {
+
+fair_mutex::fair_mutex(client& owner, std::string path) : path_{std::move(path)} {
+  detail::validate_lock_path(path_);
+  line_ = std::make_shared<detail::fair_line>(owner.core(), path_);
+}
+
+fair_mutex::~fair_mutex() { line_->shut(); }
+
+void fair_mutex::lock() {
+  if (!line_->acquire(detail::duration::max(), {})) detail::error_destroyed(path_);
+}
+
+bool fair_mutex::lock(std::stop_token stop) { return line_->acquire(detail::duration::max(), std::move(stop)); }
+
+bool fair_mutex::try_lock() { return line_->acquire(detail::duration::zero(), {}); }
+
+bool fair_mutex::try_lock_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return line_->acquire(timeout, std::move(stop));
+}
+
+void fair_mutex::unlock() noexcept { line_->unlock(); }
+
+ticket fair_mutex::enqueue() {
+  auto place = line_->enqueue(detail::duration::max(), {});
+  if (!place) detail::error_destroyed(path_);
+  return ticket{std::move(place)};
+}
+
+std::optional<ticket> fair_mutex::enqueue_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  auto place = line_->enqueue(timeout, std::move(stop));
+  if (!place) return std::nullopt;
+  return ticket{std::move(place)};
+}
+
+grant fair_mutex::held() const { return line_->held(); }
+
+}  // namespace latchkey

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/queue_view.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "base/node_name.hpp"
+#include "base/path.hpp"
+#include "queue/inquiry.hpp"
+#include "queue/record.hpp"
+
+namespace latchkey {
+namespace {
+
+contender::kind public_kind(detail::contender_kind kind) noexcept {
+  switch (kind) {
+    case detail::contender_kind::lock:
+      return contender::kind::lock;
+    case detail::contender_kind::read:
+      return contender::kind::read;
+    case detail::contender_kind::write:
+      break;
+  }
+  return contender::kind::write;
+}
+
+struct candidate {
+  detail::place place;
+  std::string name;
+};
+
+/// @returns the contenders among the children, in the order of the queue.
+std::vector<candidate> in_order(const std::vector<std::string>& children) {
+  std::vector<candidate> sorted;
+  for (const auto& name : children) {
+    if (const auto place = detail::parse_contender(name)) sorted.push_back({*place, name});
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const candidate& a, const candidate& b) {
+    return std::pair{a.place.number, std::string_view{a.name}} < std::pair{b.place.number, std::string_view{b.name}};
+  });
+  return sorted;
+}
+
+/// One line on one contender: how people call it.
+std::string describe(const contender& who) {
+  if (!who.label.empty()) return fmt::format("{} ({}, pid {})", who.label, who.host, who.pid);
+  return who.data.empty() ? who.node : fmt::format("{:.64}", who.data);
+}
+
+}  // namespace
+
+std::string_view to_string(contender::kind kind) noexcept {
+  switch (kind) {
+    case contender::kind::lock:
+      return "lock";
+    case contender::kind::read:
+      return "read";
+    case contender::kind::write:
+      return "write";
+  }
+  return "?";
+}
+
+queue_view::queue_view(client& through, std::string path, std::chrono::nanoseconds timeout) : path_{std::move(path)} {
+  detail::validate_lock_path(path_);
+  auto& core = *through.core();
+  const auto absolute = core.absolute(path_);
+  const auto end = detail::deadline_after(core.strand().now(), timeout);
+  const auto listed = detail::inquire(core, path_, {{.kind = detail::operation::children, .path = absolute}}, timeout);
+  const auto sorted = in_order(listed.front().children);
+  std::vector<detail::request> reads;
+  for (const auto& each : sorted) {
+    reads.push_back({.kind = detail::operation::get, .path = detail::join(absolute, each.name)});
+  }
+  if (reads.empty()) return;
+  const auto answers = detail::inquire(core, path_, std::move(reads), detail::time_until(end, core.strand().now()));
+  bool open = true;  // whether the next one may hold the lock, too
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const auto& read = answers[i];
+    if (read.code != detail::reply_code::ok) continue;  // it has left meanwhile
+    const auto owner = detail::read_ticket(read.data);
+    const bool reads_only = sorted[i].place.kind == detail::contender_kind::read;
+    const bool holds = contenders_.empty() || (open && reads_only);
+    open = open && reads_only;
+    if (holds) ++holders_;
+    contenders_.push_back({.node = sorted[i].name,
+                           .what = public_kind(sorted[i].place.kind),
+                           .holds = holds,
+                           .label = owner.label,
+                           .host = owner.host,
+                           .pid = owner.pid,
+                           .since = std::chrono::system_clock::time_point{std::chrono::milliseconds{read.stat.ctime}},
+                           .session = read.stat.ephemeral_owner,
+                           .data = read.data});
+  }
+}
+
+std::string to_string(const queue_view& queue) {
+  if (queue.contenders().empty()) return fmt::format("{}: nobody holds it", queue.path());
+  const auto& first = queue.holders().front();
+  const auto others = queue.holders().size() - 1;
+  return fmt::format("{}: held to {} by {}{} since {:%FT%TZ}, {} waiting", queue.path(), to_string(first.what),
+                     describe(first), others > 0 ? fmt::format(" and {} more", others) : std::string{},
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(first.since)), queue.waiters().size());
+}
+
+std::size_t revoke(client& through, const std::string& path, std::chrono::nanoseconds timeout) {
+  auto& core = *through.core();
+  const auto end = detail::deadline_after(core.strand().now(), timeout);
+  const queue_view queue{through, path, timeout};
+  std::vector<detail::request> writes;
+  for (const auto& each : queue.holders()) {
+    writes.push_back({.kind = detail::operation::set,
+                      .path = detail::join(core.absolute(path), each.node),
+                      .data = std::string{detail::release_request}});
+  }
+  if (writes.empty()) return 0;
+  const auto answers = detail::inquire(core, path, std::move(writes), detail::time_until(end, core.strand().now()));
+  return static_cast<std::size_t>(std::count_if(
+      answers.begin(), answers.end(), [](const detail::reply& each) { return each.code == detail::reply_code::ok; }));
+}
+
+}  // namespace latchkey

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/ticket.hpp>
+
+#include <system_error>
+
+#include "queue/fair_line.hpp"
+
+namespace latchkey {
+namespace {
+
+detail::fair_place& require(const std::shared_ptr<detail::fair_place>& place) {
+  if (place) return *place;
+  throw std::system_error{std::make_error_code(std::errc::operation_not_permitted), "the ticket is one for nothing"};
+}
+
+}  // namespace
+
+ticket::ticket() noexcept = default;
+
+ticket::ticket(std::shared_ptr<detail::fair_place> place) noexcept : place_{std::move(place)} {}
+
+ticket::ticket(ticket&& other) noexcept = default;
+
+ticket& ticket::operator=(ticket&& other) noexcept {
+  if (this != &other) {
+    cancel();
+    place_ = std::move(other.place_);
+  }
+  return *this;
+}
+
+ticket::~ticket() { cancel(); }
+
+std::size_t ticket::ahead() { return require(place_).ahead(); }
+
+void ticket::wait() {
+  if (!require(place_).wait(detail::duration::max(), {})) {
+    throw std::system_error{std::make_error_code(std::errc::operation_canceled), "the ticket was cancelled"};
+  }
+}
+
+bool ticket::wait(std::stop_token stop) { return require(place_).wait(detail::duration::max(), std::move(stop)); }
+
+bool ticket::wait_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return require(place_).wait(timeout, std::move(stop));
+}
+
+void ticket::cancel() noexcept {
+  if (place_) place_->cancel();
+}
+
+bool ticket::place_lost() const { return place_ && place_->lost(); }
+
+void ticket::requeue() { require(place_).requeue(); }
+
+bool ticket::spent() const noexcept { return !place_ || place_->spent(); }
+
+}  // namespace latchkey

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Requests that are several operations in one transaction.
+
+#include <string>
+#include <vector>
+
+#include "bridge/access_list.hpp"
+#include "bridge/znodes.hpp"
+
+#include <zookeeper/zookeeper.h>
+
+namespace latchkey::detail {
+
+/// The operations of one multi, and what became of each. The C client reads and writes them until the completion
+/// (HAZARDS 15): neither copied nor moved.
+class multi {
+ public:
+  multi() = default;
+  multi(const multi&) = delete;
+  multi& operator=(const multi&) = delete;
+
+  /// @param what a `check` or a `replace`
+  /// @param acl of the node that a `replace` creates
+  /// @returns ZBADARGUMENTS or ZINVALIDSTATE when the C client has not been given it; else what that says. After ZOK
+  /// this object belongs to the completion: `data` may have been completed and destroyed.
+  int call(zhandle_t* handle, request what, const access_list& acl, void_completion_t completion, const void* data);
+
+  /// In the completion. @returns one for each operation; those behind the one that failed were not looked at.
+  std::vector<reply_code> results() const;
+
+ private:
+  request what_;
+  std::vector<zoo_op_t> operations_;
+  std::vector<zoo_op_result_t> results_;
+};
+
+}  // namespace latchkey::detail

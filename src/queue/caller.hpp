@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The calls that wait for a lock object, and their line.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "bridge/wait_point.hpp"
+#include "session/client_core.hpp"
+
+namespace latchkey::detail {
+
+class fair_place;
+
+/// For how long a caller is willing to wait.
+struct limit {
+  bool once = false;  ///< for the ensemble's answer only
+  time_point deadline = never;
+
+  static limit within(duration timeout, time_point now) noexcept {
+    if (timeout <= duration::zero()) return {true, never};
+    return {false, deadline_after(now, timeout)};
+  }
+};
+
+/// One call that waits. Written with the strand held; once `what` is no longer `waiting`, read from anywhere.
+struct caller {
+  enum class outcome { waiting, granted, refused, failed };
+  using line = std::list<std::shared_ptr<caller>>;
+
+  wait_point point;
+  std::uint64_t fiber = 0;
+  bool once = false;
+  std::atomic<outcome> what{outcome::waiting};  // written after `why`
+  std::unique_ptr<failure> why;                 // of `failed`
+  timer_id timer;
+  line::iterator at;                  // while it waits
+  std::shared_ptr<fair_place> place;  // in a fair line, while it waits
+};
+
+/// The callers of one lock object that wait, in the order of their arrival. With the strand held.
+/// What a call needs is used again by later ones: a turn among local callers allocates nothing.
+class caller_line {
+ public:
+  explicit caller_line(client_core& core) : core_{core} {}
+
+  /// @returns a caller at the end of the line. Once `how` is over it is given to `give_up`, still waiting. A try is
+  /// bounded by the ensemble's answer, and at the very start by the time it may take to connect.
+  template <class GiveUp>
+  std::shared_ptr<caller> add(std::uint64_t fiber, limit how, GiveUp give_up) {
+    auto me = make();
+    me->fiber = fiber;
+    me->once = how.once;
+    auto& strand = core_.strand();
+    if (how.once && !core_.session().ever_connected()) {
+      how.deadline = deadline_after(strand.now(), core_.options().connect_timeout);
+    }
+    if (how.deadline != never) {
+      me->timer = strand.at(how.deadline, [me, give_up = std::move(give_up)] {
+        me->timer = {};
+        if (me->what == caller::outcome::waiting) give_up(me);
+      });
+    }
+    return me;
+  }
+
+  /// Takes it out of the line, and wakes it once the strand has been released.
+  void settle(const std::shared_ptr<caller>& who, caller::outcome what);
+
+  /// Ends the tries at the head of the line.
+  void refuse_tries();
+  /// Everybody's wait ends so.
+  void refuse_all();
+  void fail_all(const failure& why);
+
+  bool empty() const noexcept { return line_.empty(); }
+  std::size_t size() const noexcept { return line_.size(); }
+  const std::shared_ptr<caller>& front() const noexcept { return line_.front(); }
+
+ private:
+  static constexpr std::size_t most_spare = 256;
+
+  std::shared_ptr<caller> make();
+
+  client_core& core_;
+  caller::line line_;
+  caller::line spare_;  // settled ones, the oldest first
+};
+
+/// Waits until `me` is settled or `stop` is requested, which runs `cancel(me)` with the strand held. Suspends the
+/// fiber, or blocks the thread. Without the strand. @returns whether it was granted. @throws what it failed with
+template <class Cancel>
+bool await(strand& own, const std::shared_ptr<caller>& me, std::stop_token stop, Cancel cancel) {
+  if (me->what == caller::outcome::waiting) {
+    const std::stop_callback on_stop{std::move(stop), [&] { own.run([&] { cancel(me); }); }};
+    me->point.wait();
+  }
+  if (me->what == caller::outcome::failed) me->why->raise();
+  return me->what == caller::outcome::granted;
+}
+
+/// A whole call: `enter(fiber, limit)` with the strand held, then the wait for the caller that it returns.
+/// @returns whether it was granted; not when `stop` has been requested already.
+template <class Enter, class Cancel>
+bool call(strand& own, duration timeout, std::stop_token stop, Enter enter, Cancel cancel) {
+  if (stop.stop_requested()) return false;
+  const auto fiber = current_fiber();
+  const auto me = own.run([&] { return enter(fiber, limit::within(timeout, own.now())); });
+  return await(own, me, std::move(stop), std::move(cancel));
+}
+
+/// Throws what makes every call of this client fail, if anything does.
+void require_working(const client_core& core, const std::string& path);
+
+/// A fiber would wait for itself.
+[[noreturn]] void refuse_deadlock(const std::string& path, const char* why);
+
+/// The lock object is gone.
+[[noreturn]] void error_destroyed(const std::string& path);
+
+}  // namespace latchkey::detail

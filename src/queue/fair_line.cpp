@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queue/fair_line.hpp"
+
+#include <utility>
+
+namespace latchkey::detail {
+
+fair_line::fair_line(std::shared_ptr<client_core> core, std::string path)
+    : core_{std::move(core)}, path_{std::move(path)}, line_{*core_} {}
+
+void fair_line::shut() noexcept {
+  core_->strand().run([this] {
+    shut_ = true;
+    leave();
+    while (!places_.empty()) {
+      const auto each = places_.back();
+      each->give_up();
+      if (each->caller_) each->settle(caller::outcome::refused);
+    }
+  });
+}
+
+// Callers ----------
+
+bool fair_line::acquire(duration timeout, std::stop_token stop) {
+  return call(
+      core_->strand(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter(fiber, how); },
+      [this](const auto& who) { cancel(who); });
+}
+
+std::shared_ptr<fair_place> fair_line::enqueue(duration timeout, std::stop_token stop) {
+  if (stop.stop_requested()) return nullptr;
+  auto& strand = core_->strand();
+  const auto fiber = current_fiber();
+  auto place = std::make_shared<fair_place>(shared_from_this(), patience::keep);
+  const auto me = strand.run([&] { return place->begin_to_queue(fiber, deadline_after(strand.now(), timeout)); });
+  if (!detail::await(strand, me, std::move(stop), [this](const auto& who) { cancel(who); })) return nullptr;
+  return place;
+}
+
+void fair_line::unlock() noexcept {
+  core_->strand().run([this] { leave(); });
+}
+
+grant fair_line::held() {
+  return core_->strand().run([this] { return current(); });
+}
+
+std::shared_ptr<caller> fair_line::enter(std::uint64_t fiber, limit how) {
+  require_open();
+  if (!how.once) refuse_owner(fiber);
+  const auto place = std::make_shared<fair_place>(shared_from_this(), how.once ? patience::once : patience::wait);
+  const bool hopeless =
+      owner_ || !places_.empty() || (!core_->session().connected() && core_->session().ever_connected());
+  await(place, fiber, how);
+  auto me = place->caller_;
+  if (how.once && hopeless) {
+    place->settle(caller::outcome::refused);
+  } else {
+    add(place);
+    place->start();
+  }
+  return me;
+}
+
+void fair_line::cancel(const std::shared_ptr<caller>& who) {
+  if (who->what != caller::outcome::waiting) return;
+  const auto place = who->place;
+  if (place->how_ != patience::keep || place->for_place_) place->give_up();
+  place->settle(caller::outcome::refused);
+}
+
+void fair_line::leave() {
+  if (!owner_) return;
+  std::exchange(owner_, nullptr)->release();
+  std::exchange(owning_place_, nullptr)->give_up();  // its neighbour may have the lock now
+  const auto next = std::exchange(next_, nullptr);
+  if (next && next->ticket_ && next->ticket_->granted() && next->ticket_->refresh()) turn_of(next);
+}
+
+void fair_line::require_open() const {
+  require_working(*core_, path_);
+  if (shut_) error_destroyed(path_);
+}
+
+void fair_line::refuse_owner(std::uint64_t fiber) const {
+  if (owner_ && owning_fiber_ == fiber) {
+    refuse_deadlock(path_, "this fiber has the lock already, and it is not a reentrant one");
+  }
+}
+
+void fair_line::await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, limit how) {
+  place->caller_ = line_.add(fiber, how, [this](const auto& who) { cancel(who); });
+  place->caller_->place = place;
+}
+
+void fair_line::add(const std::shared_ptr<fair_place>& place) {
+  if (place->index_ != fair_place::none) return;
+  place->index_ = places_.size();
+  places_.push_back(place);
+}
+
+void fair_line::remove(const std::shared_ptr<fair_place>& place) {
+  const auto index = std::exchange(place->index_, fair_place::none);
+  if (index == fair_place::none) return;
+  if (index + 1 != places_.size()) {
+    places_[index] = std::move(places_.back());
+    places_[index]->index_ = index;
+  }
+  places_.pop_back();
+}
+
+/// The ensemble has granted it.
+void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
+  if (shut_) return;
+  if (owner_) {
+    next_ = place;
+    return;
+  }
+  if (!place->caller_ || place->for_place_) return;  // until somebody waits for it
+  owner_ = std::make_shared<ownership>(core_, path_, place->ticket_->node(), fencing_token{place->ticket_->czxid(), 0});
+  owning_place_ = place;
+  owning_fiber_ = place->caller_->fiber;
+  place->spent_ = true;
+  if (place->asked_to_release_) owner_->ask_to_release();
+  place->settle(caller::outcome::granted);
+}
+
+}  // namespace latchkey::detail

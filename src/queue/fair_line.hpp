@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The callers of one fair lock object, each with a place of its own in the queue.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "queue/caller.hpp"
+#include "queue/neighbours.hpp"
+#include "queue/ownership.hpp"
+#include "queue/ticket.hpp"
+
+namespace latchkey::detail {
+
+class fair_place;
+
+/// Every caller takes a place of its own, so that the order is that of the queue; those next to one another are woken
+/// without a request (`neighbours`). After a loss the lock stays with its caller until that unlocks, whoever has been
+/// granted it meanwhile.
+class fair_line final : public std::enable_shared_from_this<fair_line> {
+ public:
+  /// @param path as the user calls it; below the chroot
+  fair_line(std::shared_ptr<client_core> core, std::string path);
+  /// Releases what is held, ends every wait, gives up every place.
+  void shut() noexcept;
+
+  /// Waits: suspends the fiber or blocks the thread. Without the strand. @returns whether the lock was taken.
+  bool acquire(duration timeout, std::stop_token stop);
+  /// Waits for a place, not for the lock. Without the strand. @returns nothing when there was none in time
+  std::shared_ptr<fair_place> enqueue(duration timeout, std::stop_token stop);
+  void unlock() noexcept;
+  grant held();
+
+  // With the strand: the same without waiting.
+  std::shared_ptr<caller> enter(std::uint64_t fiber, limit how);
+  void cancel(const std::shared_ptr<caller>& who);
+  void leave();
+  grant current() const { return owner_ ? owner_->as_grant() : grant{}; }
+
+ private:
+  friend class fair_place;
+
+  void require_open() const;
+  void refuse_owner(std::uint64_t fiber) const;
+  void await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, limit how);
+  void add(const std::shared_ptr<fair_place>& place);
+  void remove(const std::shared_ptr<fair_place>& place);
+  void turn_of(const std::shared_ptr<fair_place>& place);
+
+  const std::shared_ptr<client_core> core_;
+  const std::string path_;
+  const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
+  bool shut_ = false;
+  const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
+  caller_line line_;                                 // of those who wait; in no order that matters
+  std::vector<std::shared_ptr<fair_place>> places_;  // in no order
+  std::shared_ptr<ownership> owner_;
+  std::shared_ptr<fair_place> owning_place_;
+  std::uint64_t owning_fiber_ = 0;
+  std::shared_ptr<fair_place> next_;  // its turn has come, before the one who lost the lock has unlocked it
+};
+
+/// A place in the line, and who waits for it. With the strand held, but for what says otherwise.
+class fair_place final : public ticket_listener, public std::enable_shared_from_this<fair_place> {
+ public:
+  fair_place(std::shared_ptr<fair_line> line, patience how) : line_{std::move(line)}, how_{how} {}
+
+  // Of a `latchkey::ticket`. Without the strand; they wait.
+  std::size_t ahead();
+  bool wait(duration timeout, std::stop_token stop);
+  void cancel() noexcept;
+  bool lost() const;
+  void requeue();
+  bool spent() const noexcept { return spent_; }
+
+  // With the strand: the same without waiting.
+  std::shared_ptr<caller> begin_to_queue(std::uint64_t fiber, time_point deadline = never);
+  std::shared_ptr<caller> begin_to_queue_again(std::uint64_t fiber);
+  std::shared_ptr<caller> begin_to_wait(std::uint64_t fiber, limit how);
+
+ private:
+  friend class fair_line;
+
+  void on_queued() override;
+  void on_granted() override;
+  void on_refused() override;
+  void on_suspect() override;
+  void on_lost(loss_reason why) override;
+  void on_failed(const failure& why) override;
+  void on_asked_to_release() override;
+
+  void start();
+  void give_up();
+  void settle(caller::outcome what);
+  void require_place() const;
+  failure place_lost() const;
+
+  static constexpr auto none = static_cast<std::size_t>(-1);
+
+  const std::shared_ptr<fair_line> line_;
+  const patience how_;
+  std::shared_ptr<ticket> ticket_;  // none: given up, lost or failed
+  std::shared_ptr<caller> caller_;  // who waits
+  std::size_t index_ = none;        // among the places of the line
+  bool for_place_ = false;          // and not for the lock
+  bool asked_to_release_ = false;
+  std::unique_ptr<failure> failed_;
+  std::atomic<bool> spent_{false};
+};
+
+}  // namespace latchkey::detail

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One place in a fair line.
+
+#include <system_error>
+#include <utility>
+
+#include "base/path.hpp"
+#include "queue/fair_line.hpp"
+#include "queue/inquiry.hpp"
+
+namespace latchkey::detail {
+
+// Of a ticket ----------
+
+std::size_t fair_place::ahead() {
+  auto& core = *line_->core_;
+  const auto is_first = core.strand().run([&] {
+    require_place();
+    return ticket_->granted();
+  });
+  if (is_first) return 0;
+  const auto listed =
+      inquire(core, line_->path_, {{.kind = operation::children, .path = *line_->absolute_}}, duration::max());
+  return core.strand().run([&]() -> std::size_t {
+    require_place();
+    const auto found = admit(listed.front().children, last_component(ticket_->node()));
+    if (found.what == admission::verdict::gone) place_lost().raise();
+    return found.blockers;
+  });
+}
+
+bool fair_place::wait(duration timeout, std::stop_token stop) {
+  auto& strand = line_->core_->strand();
+  const auto fiber = current_fiber();
+  const bool stopped = stop.stop_requested();
+  const auto me = strand.run([&]() -> std::shared_ptr<caller> {
+    if (!stopped) return begin_to_wait(fiber, limit::within(timeout, strand.now()));
+    require_place();
+    return nullptr;
+  });
+  return me && await(strand, me, std::move(stop), [this](const auto& who) { line_->cancel(who); });
+}
+
+void fair_place::cancel() noexcept {
+  line_->core_->strand().run([this] {
+    if (spent_.exchange(true)) return;
+    give_up();
+    if (caller_) settle(caller::outcome::refused);
+  });
+}
+
+bool fair_place::lost() const {
+  return line_->core_->strand().run([this] { return !spent_ && !ticket_; });
+}
+
+void fair_place::requeue() {
+  auto& strand = line_->core_->strand();
+  const auto fiber = current_fiber();
+  const auto me = strand.run([&] { return begin_to_queue_again(fiber); });
+  if (await(strand, me, {}, [](const auto&) {})) return;
+  if (!spent_) error_destroyed(line_->path_);
+  throw std::system_error{std::make_error_code(std::errc::operation_canceled), "the ticket was cancelled"};
+}
+
+std::shared_ptr<caller> fair_place::begin_to_queue(std::uint64_t fiber, time_point deadline) {
+  line_->require_open();
+  failed_.reset();
+  for_place_ = true;
+  line_->await(shared_from_this(), fiber, {false, deadline});
+  line_->add(shared_from_this());
+  auto me = caller_;
+  start();
+  return me;
+}
+
+std::shared_ptr<caller> fair_place::begin_to_queue_again(std::uint64_t fiber) {
+  if (spent_) require_place();
+  give_up();
+  return begin_to_queue(fiber);
+}
+
+std::shared_ptr<caller> fair_place::begin_to_wait(std::uint64_t fiber, limit how) {
+  require_place();
+  line_->refuse_owner(fiber);
+  line_->await(shared_from_this(), fiber, how);
+  auto me = caller_;
+  if (ticket_->granted() && ticket_->refresh()) line_->turn_of(shared_from_this());
+  if (how.once && caller_) settle(caller::outcome::refused);
+  return me;
+}
+
+void fair_place::require_place() const {
+  if (spent_) {
+    throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
+                            line_->path_ + ": the ticket is spent: enqueue() gives another one"};
+  }
+  line_->require_open();
+  if (failed_) failed_->raise();
+  if (!ticket_) place_lost().raise();
+}
+
+failure fair_place::place_lost() const {
+  return {errc::place_lost, "it went with its session, or was deleted: requeue() takes another one, at the end",
+          line_->path_};
+}
+
+// Of the line ----------
+
+void fair_place::start() {
+  asked_to_release_ = false;
+  auto& core = line_->core_;
+  ticket_ = std::make_shared<ticket>(core, line_->absolute_, contender_kind::lock, *this, line_->neighbours_);
+  ticket_->start(how_);
+}
+
+void fair_place::give_up() {
+  const auto self = shared_from_this();
+  line_->remove(self);
+  if (line_->next_ == self) line_->next_ = nullptr;
+  if (const auto left = std::exchange(ticket_, nullptr)) left->leave();
+}
+
+void fair_place::settle(caller::outcome what) {
+  const auto who = std::exchange(caller_, nullptr);
+  const auto self = std::exchange(who->place, nullptr);
+  for_place_ = false;
+  line_->line_.settle(who, what);
+}
+
+// Of the queue ----------
+
+void fair_place::on_queued() {
+  if (for_place_) settle(caller::outcome::granted);
+}
+
+void fair_place::on_granted() { line_->turn_of(shared_from_this()); }
+
+/// A try that found somebody else; a place that is lost.
+void fair_place::on_refused() {
+  const auto self = shared_from_this();
+  ticket_ = nullptr;
+  line_->remove(self);
+  if (line_->next_ == self) line_->next_ = nullptr;
+  if (!caller_) return;
+  if (how_ == patience::keep) {
+    caller_->why = std::make_unique<failure>(place_lost());
+    settle(caller::outcome::failed);
+  } else {
+    settle(caller::outcome::refused);
+  }
+}
+
+void fair_place::on_suspect() {
+  if (line_->owning_place_.get() == this) line_->owner_->suspect();
+}
+
+void fair_place::on_lost(loss_reason why) {
+  if (line_->owning_place_.get() == this) {
+    ticket_ = nullptr;
+    return line_->owner_->lose(why);
+  }
+  if (how_ == patience::keep) return on_refused();
+  if (line_->next_.get() == this) line_->next_ = nullptr;
+  if (caller_) start();
+}
+
+void fair_place::on_failed(const failure& why) {
+  const auto self = shared_from_this();
+  failed_ = std::make_unique<failure>(why.at(line_->path_));
+  ticket_ = nullptr;
+  line_->remove(self);
+  if (!caller_) return;
+  caller_->why = std::make_unique<failure>(*failed_);
+  settle(caller::outcome::failed);
+}
+
+void fair_place::on_asked_to_release() {
+  asked_to_release_ = true;
+  if (line_->owning_place_.get() == this) line_->owner_->ask_to_release();
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queue/outsiders.hpp"
+
+#include <utility>
+
+#include "base/path.hpp"
+#include "queue/admission.hpp"
+
+namespace latchkey::detail {
+
+outsiders::outsiders(client_core& core, std::string path, contender_kind mine,
+                     std::function<bool(std::string_view)> is_ours, std::function<void()> on_answer)
+    : core_{core},
+      path_{std::move(path)},
+      mine_{mine},
+      is_ours_{std::move(is_ours)},
+      on_answer_{std::move(on_answer)} {}
+
+void outsiders::watch() {
+  if (known_ == answer::unknown && core_.session().connected()) ask();
+}
+
+void outsiders::stop() {
+  ++step_;
+  core_.session().forget(watch_);
+  known_ = answer::unknown;
+}
+
+void outsiders::ask() {
+  ++step_;
+  if (known_ == answer::unknown) known_ = answer::asked;
+  watch_ = core_.session().submit(
+      {.kind = operation::children, .path = path_},
+      [weak = weak_from_this(), step = step_](const reply& listed) {
+        if (const auto self = weak.lock(); self && self->step_ == step) self->on_listed(listed);
+      },
+      [weak = weak_from_this(), step = step_](watch_event) {
+        const auto self = weak.lock();
+        if (!self || self->step_ != step) return;
+        self->watch_ = {};
+        if (self->known_ == answer::nobody && self->core_.session().connected()) return self->ask();
+        if (self->known_ == answer::nobody) self->known_ = answer::unknown;
+      });
+}
+
+void outsiders::on_listed(const reply& listed) {
+  const auto before = known_;
+  known_ = judge(listed);
+  if (known_ != answer::nobody) core_.session().forget(watch_);
+  if (known_ != before) on_answer_();
+}
+
+/// An answer that did not come, or that cannot be read, is taken for somebody who waits: it costs a place, not the
+/// order.
+outsiders::answer outsiders::judge(const reply& listed) const {
+  if (listed.code == reply_code::no_node) return answer::gone;
+  if (listed.code != reply_code::ok) return answer::waiting;
+  bool here = false;
+  bool waiting = false;
+  for (const auto& name : listed.children) {
+    const auto theirs = parse_contender(name);
+    if (!theirs) continue;
+    if (is_ours_(join(path_, name))) {
+      here = true;
+    } else if (blocks(mine_, theirs->kind)) {
+      waiting = true;
+    }
+  }
+  if (!here) return answer::gone;
+  return waiting ? answer::waiting : answer::nobody;
+}
+
+}  // namespace latchkey::detail

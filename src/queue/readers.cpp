@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queue/readers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace latchkey::detail {
+
+/// One place in the queue, and those who read in it.
+class readers::place final : public ticket_listener, public std::enable_shared_from_this<place> {
+ public:
+  explicit place(readers& of) : of_{of} {}
+
+  std::shared_ptr<detail::ticket> ticket;  // none: lost or given up
+  std::uint32_t members = 0;
+  std::uint32_t turns = 0;
+  bool asked_to_release = false;
+  bool resting = false;  // nobody reads in it: without proofs
+
+  bool granted() const noexcept { return ticket && ticket->granted(); }
+
+ private:
+  void on_granted() override { of_.granted(shared_from_this()); }
+  void on_refused() override { of_.refused(shared_from_this()); }
+  void on_suspect() override {
+    of_.for_members_of(shared_from_this(), [](ownership& each) { each.suspect(); });
+  }
+  void on_lost(loss_reason why) override { of_.lost(shared_from_this(), why); }
+  void on_failed(const failure& why) override { of_.failed(shared_from_this(), why); }
+  void on_asked_to_release() override {
+    asked_to_release = true;
+    of_.for_members_of(shared_from_this(), [](ownership& each) { each.ask_to_release(); });
+    if (members == 0 && of_.line_.empty()) of_.give_up(shared_from_this());
+  }
+
+  readers& of_;
+};
+
+readers::readers(std::shared_ptr<client_core> core, std::string path, readers_options options)
+    : core_{std::move(core)}, path_{std::move(path)}, options_{options}, line_{*core_} {}
+
+readers::~readers() = default;
+
+void readers::open() {
+  observing_ = core_->add_observer(*this);
+  outsiders_ = std::make_shared<outsiders>(
+      *core_, *absolute_, contender_kind::read,
+      [this](std::string_view node) {
+        return std::any_of(places_.begin(), places_.end(),
+                           [node](const auto& each) { return each->ticket && each->ticket->node() == node; });
+      },
+      [this] { on_outsiders(); });
+}
+
+void readers::shut() {
+  core_->remove_observer(observing_);
+  line_.refuse_all();
+  for (auto& [fiber, each] : std::exchange(members_, {})) each.grant->release();
+  while (!places_.empty()) give_up(places_.back());
+}
+
+// Callers ----------
+
+std::shared_ptr<caller> readers::enter(std::uint64_t fiber, limit how) {
+  require_working(*core_, path_);
+  if (is_reading(fiber) && !how.once) {
+    refuse_deadlock(path_, "this fiber reads already: if a writer came in between, both would wait for ever");
+  }
+  const bool hopeless = is_reading(fiber) || !line_.empty() || (gate_ && !gate_());
+  auto me = line_.add(fiber, how, [weak = weak_from_this()](const auto& who) {
+    if (const auto self = weak.lock()) self->cancel(who);
+  });
+  if (how.once && hopeless) {
+    line_.settle(me, caller::outcome::refused);
+  } else if (line_.size() == 1) {
+    find_place();
+  }
+  return me;
+}
+
+void readers::cancel(const std::shared_ptr<caller>& who) {
+  if (who->what != caller::outcome::waiting) return;
+  line_.settle(who, caller::outcome::refused);
+  if (line_.empty() && newest_ && newest_->members == 0) rest(newest_);
+}
+
+bool readers::leave(std::uint64_t fiber) {
+  const auto at = members_.find(fiber);
+  if (at == members_.end()) return false;
+  const auto where = std::move(at->second.where);
+  at->second.grant->release();
+  members_.erase(at);
+  if (--where->members == 0) rest(where);
+  return true;
+}
+
+grant readers::current(std::uint64_t fiber) const {
+  const auto at = members_.find(fiber);
+  return at == members_.end() ? grant{} : at->second.grant->as_grant();
+}
+
+void readers::adopt(std::shared_ptr<ticket> granted, std::uint32_t turns, std::uint64_t fiber) {
+  const auto where = std::make_shared<place>(*this);
+  granted->listen(*where);
+  where->ticket = std::move(granted);
+  where->turns = turns;
+  places_.push_back(where);
+  if (!newest_) {
+    newest_ = where;
+    shared_until_ = core_->strand().now() + options_.share_for;
+  }
+  join(where, fiber);
+}
+
+// Sharing ----------
+
+/// For those who wait: the newest place, if it may be joined, or one of their own.
+void readers::find_place() {
+  if (!newest_ || newest_->asked_to_release) return take_place();
+  if (!newest_->granted()) return;  // on its way
+  if (gate_ && !gate_()) return;    // until it opens
+  if (std::exchange(newest_->resting, false)) {
+    core_->strand().cancel(linger_timer_);
+    newest_->ticket->be(line_.front()->once ? patience::once : patience::wait);
+    if (!newest_->ticket->refresh()) return;  // proved first
+  }
+  // A place that is being read has proofs: if none is fresh, a new place will wait for one.
+  if (!core_->prover().fresh()) return take_place();
+  outsiders_->watch();
+  const auto known = outsiders_->known();
+  if (known == outsiders::answer::nobody || core_->strand().now() < shared_until_) return let_in(newest_);
+  if (known != outsiders::answer::asked) take_place();  // otherwise the answer decides
+}
+
+void readers::let_in(const std::shared_ptr<place>& where) {
+  while (!line_.empty()) {
+    const auto next = line_.front();
+    join(where, next->fiber);
+    line_.settle(next, caller::outcome::granted);
+  }
+}
+
+void readers::join(const std::shared_ptr<place>& where, std::uint64_t fiber) {
+  ++where->members;
+  const auto owned = std::make_shared<ownership>(core_, path_, where->ticket->node(),
+                                                 fencing_token{where->ticket->czxid(), where->turns++});
+  if (where->asked_to_release) owned->ask_to_release();
+  members_[fiber] = {where, owned};
+}
+
+void readers::on_outsiders() {
+  switch (outsiders_->known()) {
+    case outsiders::answer::waiting:
+      shared_until_ = std::min(shared_until_, core_->strand().now() + options_.share_for);
+      break;
+    case outsiders::answer::gone:
+      shared_until_ = time_point::min();
+      break;
+    default:
+      shared_until_ = never;
+  }
+  if (!newest_ || !newest_->granted()) return;
+  if (!line_.empty()) return find_place();
+  if (newest_->members == 0 && outsiders_->known() != outsiders::answer::nobody) give_up(newest_);
+}
+
+// Places ----------
+
+void readers::take_place() {
+  if (core_->failed()) return on_failure(*core_->failed());
+  outsiders_->stop();
+  core_->strand().cancel(linger_timer_);
+  const auto before = std::exchange(newest_, std::make_shared<place>(*this));
+  if (before && before->members == 0) give_up(before);
+  places_.push_back(newest_);
+  newest_->ticket = std::make_shared<ticket>(core_, absolute_, contender_kind::read, *newest_);
+  newest_->ticket->start(line_.front()->once ? patience::once : patience::wait);
+}
+
+/// Nobody reads in it, nobody waits for it.
+void readers::rest(const std::shared_ptr<place>& where) {
+  if (where == newest_ && where->granted() && !line_.empty()) return;  // somebody waits for the answer of the outsiders
+  const bool wanted_soon = options_.linger > duration::zero() && where == newest_ && where->granted() &&
+                           !where->asked_to_release && !core_->failed() && core_->session().connected();
+  if (wanted_soon) outsiders_->watch();
+  const auto known = outsiders_->known();
+  if (!wanted_soon || known == outsiders::answer::waiting || known == outsiders::answer::gone) return give_up(where);
+  if (std::exchange(where->resting, true)) return;
+  where->ticket->rest();
+  linger_timer_ = core_->strand().in(options_.linger, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->linger_timer_ = {};
+    if (self->newest_ && self->newest_->members == 0) self->give_up(self->newest_);
+  });
+}
+
+void readers::give_up(const std::shared_ptr<place>& where) {
+  const auto given_up = where;
+  if (given_up == newest_) {
+    newest_ = nullptr;
+    outsiders_->stop();
+    core_->strand().cancel(linger_timer_);
+  }
+  std::erase(places_, given_up);
+  if (const auto left = std::exchange(given_up->ticket, nullptr)) left->leave();
+}
+
+void readers::granted(const std::shared_ptr<place>& where) {
+  if (where != newest_) return;
+  const bool kept = where->turns != 0;  // and proved again
+  if (!kept) shared_until_ = core_->strand().now() + options_.share_for;
+  if (line_.empty()) {
+    if (where->members == 0) rest(where);
+  } else if (!gate_ || gate_()) {
+    kept ? find_place() : let_in(where);
+  } else {
+    line_.refuse_tries();
+    if (line_.empty()) rest(where);
+  }
+}
+
+void readers::gate_opened() {
+  if (!line_.empty() && newest_ && newest_->granted() && newest_->members == 0 && newest_->ticket->refresh()) {
+    granted(newest_);
+  }
+}
+
+void readers::refused(const std::shared_ptr<place>& where) {
+  where->ticket = nullptr;
+  std::erase(places_, where);
+  if (where != newest_) return;
+  newest_ = nullptr;
+  line_.refuse_tries();
+  if (!line_.empty()) take_place();  // those who came meanwhile are in no hurry
+}
+
+void readers::lost(const std::shared_ptr<place>& where, loss_reason why) {
+  where->ticket = nullptr;
+  std::erase(places_, where);
+  for_members_of(where, [why](ownership& each) { each.lose(why); });
+  if (where != newest_) return;
+  newest_ = nullptr;
+  outsiders_->stop();
+  if (!line_.empty()) take_place();
+}
+
+void readers::failed(const std::shared_ptr<place>& where, const failure& why) {
+  give_up(where);
+  if (newest_) return;  // nobody waits for this one
+  line_.fail_all(why.at(path_));
+}
+
+/// A place that is only kept has no proofs: what becomes of its session is told here.
+void readers::on_session_over() {
+  outsiders_->stop();
+  if (newest_ && newest_->members == 0 && line_.empty()) give_up(newest_);
+}
+
+void readers::on_failure(const failure& why) {
+  if (newest_) give_up(newest_);
+  line_.fail_all(why.at(path_));
+}
+
+template <class Callable>
+void readers::for_members_of(const std::shared_ptr<place>& where, Callable what) {
+  for (const auto& [fiber, each] : members_) {
+    if (each.where == where) what(*each.grant);
+  }
+}
+
+}  // namespace latchkey::detail

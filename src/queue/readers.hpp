@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The readers of one lock object, who share places in the queue.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "queue/caller.hpp"
+#include "queue/outsiders.hpp"
+#include "queue/ownership.hpp"
+#include "queue/ticket.hpp"
+
+namespace latchkey::detail {
+
+struct readers_options {
+  duration share_for{};  ///< for how long further readers may join once somebody is known to wait
+  duration linger{};     ///< for how long a place is kept that nobody reads in; none: not at all
+};
+
+/// The first reader takes a place in the queue, and those who come while it is being read join it without a request: as
+/// long as nobody waits for the readers to end, and for a bounded time otherwise; whoever comes later takes a new
+/// place, behind those who wait. Each reader has a grant and a token of its own. With the strand held.
+class readers final : public session_observer, public std::enable_shared_from_this<readers> {
+ public:
+  /// @param path as the user calls it; below the chroot
+  readers(std::shared_ptr<client_core> core, std::string path, readers_options options);
+  ~readers();
+  void open();
+  /// Releases what is held, ends every wait.
+  void shut();
+
+  std::shared_ptr<caller> enter(std::uint64_t fiber, limit how);
+  void cancel(const std::shared_ptr<caller>& who);
+  /// @returns whether the fiber was reading.
+  bool leave(std::uint64_t fiber);
+
+  bool is_reading(std::uint64_t fiber) const { return members_.contains(fiber); }
+  bool anybody() const noexcept { return !members_.empty(); }
+  grant current(std::uint64_t fiber) const;
+
+  /// The fiber reads in the place of `granted`, in which writers have had so many turns.
+  void adopt(std::shared_ptr<ticket> granted, std::uint32_t turns, std::uint64_t fiber);
+
+  /// Nobody is let in while `open` says no, though the ensemble has granted a place; `gate_opened()` looks again.
+  void gate(std::function<bool()> open) { gate_ = std::move(open); }
+  void gate_opened();
+
+ private:
+  class place;
+  struct member {
+    std::shared_ptr<place> where;
+    std::shared_ptr<ownership> grant;
+  };
+
+  void on_connected() override {}
+  void on_session_over() override;
+  void on_failure(const failure& why) override;
+
+  void let_in(const std::shared_ptr<place>& where);
+  void join(const std::shared_ptr<place>& where, std::uint64_t fiber);
+  void find_place();
+  void take_place();
+  void rest(const std::shared_ptr<place>& where);
+  void give_up(const std::shared_ptr<place>& where);
+  void granted(const std::shared_ptr<place>& where);
+  void refused(const std::shared_ptr<place>& where);
+  void lost(const std::shared_ptr<place>& where, loss_reason why);
+  void failed(const std::shared_ptr<place>& where, const failure& why);
+  void on_outsiders();
+  template <class Callable>
+  void for_members_of(const std::shared_ptr<place>& where, Callable what);
+
+  const std::shared_ptr<client_core> core_;
+  const std::string path_;
+  const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
+  const readers_options options_;
+  std::uint64_t observing_ = 0;
+  caller_line line_;               // of those who wait for newest_
+  std::shared_ptr<place> newest_;  // which is waited for, or may be joined
+  std::vector<std::shared_ptr<place>> places_;
+  std::unordered_map<std::uint64_t, member> members_;  // by their fibers
+  std::shared_ptr<outsiders> outsiders_;
+  time_point shared_until_ = never;
+  timer_id linger_timer_;
+  std::function<bool()> gate_;
+};
+
+}  // namespace latchkey::detail

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How a ticket whose turn has come is granted, kept and changed.
+
+#include <utility>
+
+#include "base/path.hpp"
+#include "base/unique_id.hpp"
+#include "queue/record.hpp"
+#include "queue/ticket.hpp"
+
+namespace latchkey::detail {
+
+// Grant ----------
+
+void ticket::admitted() {
+  first_ = true;
+  forget_watch();
+  if (core_->prover().fresh()) return grant();
+  prove();
+}
+
+void ticket::prove() {
+  if (!through().connected()) return await_connection();
+  ++step_;
+  state_ = state::proving;
+  if (const auto wait = core_->prover().wait_before_proof(); wait > duration::zero()) {
+    core_->strand().in(wait, [weak = weak_from_this(), step = step_] {
+      const auto self = weak.lock();
+      if (self && self->step_ == step) self->look_again();
+    });
+    return;
+  }
+  through().submit({.kind = operation::check, .paths = {node_}},
+                   unless_stale([](ticket& self, const reply& checked) { self.on_checked(checked); }));
+}
+
+void ticket::on_checked(const reply& checked) {
+  if (checked.code == reply_code::ok) return admitted();
+  if (checked.code == reply_code::no_node) return queue_again();
+  if (!explain(checked.code)) resume();
+}
+
+void ticket::grant() {
+  ++step_;
+  state_ = state::granted;
+  if (patience_ == patience::once) patience_ = patience::wait;  // what it was willing to do for the place
+  core_->prover().add(*this);
+  listener_->on_granted();
+}
+
+bool ticket::refresh() {
+  if (core_->prover().fresh()) {
+    if (patience_ == patience::once) patience_ = patience::wait;
+    core_->prover().add(*this);
+    return true;
+  }
+  core_->prover().remove(*this);
+  prove();
+  return false;
+}
+
+void ticket::rest() { core_->prover().remove(*this); }
+
+// From writer to reader ----------
+
+/// The reader takes the number of its writer, as Curator's does: no writer that waits comes before it, and the readers
+/// that wait for this writer are let in.
+void ticket::downgrade() {
+  const auto writer = last_component(node_);
+  replacement_ =
+      std::make_unique<std::string>(join(*path_, ticket_prefix(unique_id(), contender_kind::read) +
+                                                     std::string{writer.substr(writer.size() - number_digits)}));
+  core_->prover().pause(*this);
+  replace();
+}
+
+void ticket::replace() {
+  if (!through().connected()) return await_connection();
+  ++step_;
+  state_ = state::replacing;
+  through().submit({.kind = operation::replace,
+                    .path = *replacement_,
+                    .data = describe_ticket(core_->options().label, contender_kind::read),
+                    .paths = {node_}},
+                   unless_stale([](ticket& self, const reply& replaced) { self.on_replaced(replaced.code); }));
+}
+
+void ticket::on_replaced(reply_code code) {
+  switch (code) {
+    case reply_code::ok:
+      return become_reader();
+    case reply_code::no_node:  // an operator has deleted the writer's
+      core_->prover().remove(*this);
+      return on_lost(loss_reason::node_deleted);
+    case reply_code::node_exists:
+      return recover_replacement();
+    default:
+      if (!explain(code)) resume();
+  }
+}
+
+/// The transaction may still be on its way to the leader when another server answers: only after a sync does a read
+/// tell.
+void ticket::recover_replacement() {
+  ++step_;
+  state_ = state::replacing;
+  through().submit({.kind = operation::sync, .path = *path_}, [](const reply&) {});
+  through().submit({.kind = operation::get, .path = *replacement_}, unless_stale([](ticket& self, const reply& read) {
+                     if (read.code == reply_code::ok) return self.become_reader();
+                     if (read.code == reply_code::no_node) return self.replace();
+                     if (!self.explain(read.code)) self.resume();
+                   }));
+}
+
+/// What orders its grants stays the writer's: the transaction came after the creates of the writers that wait behind.
+void ticket::become_reader() {
+  ++step_;
+  core_->prover().remove(*this);
+  node_ = std::move(*std::exchange(replacement_, nullptr));
+  kind_ = contender_kind::read;
+  state_ = state::granted;
+  core_->prover().add(*this);
+  listener_->on_downgraded();
+}
+
+}  // namespace latchkey::detail

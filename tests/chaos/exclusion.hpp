@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Who may hold a lock beside whom, and with which token.
+
+#include <vector>
+
+#include "checker.hpp"
+#include "periods.hpp"
+
+namespace chaos {
+
+/// @param of_lock the periods of one lock, in the order of the grants
+/// @returns where one of the rules overlap, lease and token is broken
+std::vector<violation> check_exclusion(const std::vector<period>& of_lock);
+
+}  // namespace chaos

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Requests per operation of the locks beside `mutex`; of re-entering, see reentrant_mutex_test.cpp.
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/family.hpp"
+#include "support/reached.hpp"
+
+namespace latchkey::testing {
+
+TEST_SUITE("budget") {
+  TEST_CASE_TEMPLATE("an uncontended lock of any kind is one create and one list, its unlock one delete", Lock,
+                     reentrant, fair, ticketed, writer, reader) {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    counted here;
+    Lock lock{here.owner, path};
+    lock.lock();
+    CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}});
+    lock.unlock();
+    CHECK(queued(path, 0));
+    CHECK(here.since() == counts{{"delete", 1}});
+  }
+
+  TEST_CASE_TEMPLATE("a wait of any kind is one write and two reads, and its end by a timeout one write more", Case,
+                     LATCHKEY_PROMPT) {
+    const auto path = fresh_path();
+    client other{servers().connect_string(), quick()};
+    typename Case::rival holder{other, path};
+    counted here;
+    typename Case::lock lock{here.owner, path};
+    typename Case::actors all;
+    all.start([&] {
+      holder.lock();
+      CHECK_FALSE(lock.try_lock_for(100ms));
+      REQUIRE(queued(path, 1));
+      CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}, {"getData", 1}, {"delete", 1}});
+      holder.unlock();
+    });
+    all.join();
+  }
+
+  TEST_CASE_TEMPLATE("a hand-off is no request when only the holder was ahead, and one read when more were", Case,
+                     LATCHKEY_PROMPT) {
+    for (const int ahead : {1, 3}) {
+      CAPTURE(ahead);
+      const auto path = fresh_path();
+      std::vector<std::unique_ptr<client>> clients;
+      std::vector<std::unique_ptr<typename Case::rival>> locks;
+      for (int i = 0; i < ahead; ++i) {
+        clients.push_back(std::make_unique<client>(servers().connect_string(), quick()));
+        locks.push_back(std::make_unique<typename Case::rival>(*clients.back(), path));
+      }
+      counted here;
+      typename Case::lock lock{here.owner, path};
+      signal start;
+      typename Case::actors all;
+      for (int i = 0; i < ahead; ++i) {
+        all.start([&, i] {
+          REQUIRE(queued(path, static_cast<std::size_t>(i)));
+          const std::lock_guard guard{*locks[i]};
+          if (i == 0) start.wait();
+        });
+      }
+      all.start([&] {
+        REQUIRE(queued(path, static_cast<std::size_t>(ahead)));
+        lock.lock();
+        const auto sent = here.since();
+        // A writer that has gone may have become a reader, under another name: a writer behind it looks.
+        const bool may_look = ahead > 1 || std::is_same_v<typename Case::lock, writer>;
+        CHECK((sent.empty() || (may_look && sent == counts{{"getChildren", 1}})));
+        lock.unlock();
+      });
+      all.start([&] {
+        REQUIRE(queued(path, static_cast<std::size_t>(ahead) + 1));
+        REQUIRE(has_sent(here.net, opcode::get_data));
+        CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}, {"getData", 1}});
+        start.set();
+      });
+      all.join();
+      CHECK(queued(path, 0));
+    }
+  }
+
+  TEST_CASE_TEMPLATE("a lock that lingers is had again without a request", Lock, mutex, reentrant_mutex, shared_mutex) {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    counted here;
+    {
+      Lock lock{here.owner, path, {.linger = 1h}};
+      lock.lock();
+      auto fence = lock.held().fence();
+      lock.unlock();
+      REQUIRE(has_sent(here.net, opcode::get_children, 2));  // whether anybody waits
+      CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 2}});
+      for (int i = 0; i < 100; ++i) {
+        lock.lock();
+        CHECK(lock.held());
+        CHECK(lock.held().fence() > fence);
+        fence = lock.held().fence();
+        lock.unlock();
+      }
+      CHECK(here.since().empty());
+      client other{servers().connect_string(), quick()};
+      Lock theirs{other, path};
+      CHECK(theirs.try_lock_for(patience()));  // given up as soon as somebody waits
+      theirs.unlock();
+    }
+    CHECK(leaves_nothing(path));
+  }
+
+#ifndef LATCHKEY_WITHOUT_FIBERS  // fibers all come before the first of them goes on
+  TEST_CASE_TEMPLATE("local callers pay for the first few requests only while nobody outside waits", Lock, mutex,
+                     reentrant_mutex, shared_mutex) {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    counted here;
+    Lock lock{here.owner, path};
+    on_fibers all;
+    int turns = 0;
+    for (int i = 0; i < 64; ++i) {
+      all.start([&] {
+        for (int round = 0; round < 20; ++round) {
+          const std::lock_guard guard{lock};
+          ++turns;
+        }
+      });
+    }
+    all.join();
+    CHECK(turns == 64 * 20);
+    REQUIRE(queued(path, 0));
+    auto sent = here.since();
+    CHECK(sent["create2"] == 1);
+    CHECK(sent["getChildren"] <= 2);
+    CHECK(sent["delete"] == 1);
+    CHECK(sent["getData"] == 0);
+  }
+
+  TEST_CASE_TEMPLATE("a thousand local callers are woken one by one", Lock, mutex, fair_mutex) {
+    constexpr int waiters = 1'000;
+    const auto path = fresh_path();
+    servers().create_all(path);
+    counted here;
+    Lock lock{here.owner, path};
+    lock.lock();
+    int inside = 0;
+    std::vector<int> order;
+    on_fibers all;
+    for (int i = 0; i < waiters; ++i) {
+      all.start([&, i] {
+        const std::lock_guard guard{lock};
+        CHECK(++inside == 1);
+        order.push_back(i);
+        --inside;
+      });
+    }
+    all.start([&] { lock.unlock(); });
+    all.join();
+    CHECK(order.size() == waiters);
+    CHECK(std::is_sorted(order.begin(), order.end()));
+    CHECK(queued(path, 0));
+    CHECK(here.total_since() <= (std::is_same_v<Lock, mutex> ? 10 : waiters * 2.2));
+  }
+
+  TEST_CASE("four hundred callers of one fair lock drain with at most 2.2 requests each") {
+    constexpr int waiters = 400;
+    for (const bool held : {true, false}) {
+      CAPTURE(held);
+      const auto path = fresh_path();
+      servers().create_all(path);
+      counted here;
+      fair_mutex lock{here.owner, path};
+      if (held) lock.lock();
+      here.net.reset_requests();
+      on_fibers all;
+      for (int i = 0; i < waiters; ++i) {
+        all.start([&] { const std::lock_guard guard{lock}; });
+      }
+      if (held) {
+        all.start([&] {
+          REQUIRE(queued(path, waiters + 1));
+          lock.unlock();
+        });
+      }
+      all.join();
+      REQUIRE(queued(path, 0));
+      const auto sent = here.since();
+      CHECK(sent.at("create2") == waiters);
+      std::uint64_t total = 0;
+      for (const auto& [name, count] : sent) total += count;
+      CHECK(total <= waiters * 2.2);
+    }
+  }
+#endif
+}
+
+}  // namespace latchkey::testing

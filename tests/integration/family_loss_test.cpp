@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What every lock of the family does when it is lost, when its client is closed, and when replies are.
+
+#include <atomic>
+
+#include <doctest/doctest.h>
+
+#include "support/family.hpp"
+#include "support/reached.hpp"
+
+namespace latchkey::testing {
+
+TEST_SUITE("family loss") {
+  TEST_CASE_TEMPLATE("an expired session is the loss of its grant, and the next in line is served", Case,
+                     LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick(20s)};  // the expiry is known long before the deadline passes
+    client second{servers().connect_string(), quick()};
+    typename Case::lock holder{first, path};
+    typename Case::rival other{second, path};
+    std::atomic<bool> other_granted{false};
+    signal held;
+    signal lost;
+    typename Case::actors all;
+    all.start([&] {
+      holder.lock();
+      const auto grant = holder.held();
+      const auto stop = grant.stop_token();
+      const std::stop_callback on_loss{stop, [&] { CHECK_FALSE(grant); }};
+      held.set();
+      REQUIRE(queued(path, 2));
+      expire_session(first);
+      CHECK(grant.wait_for_end(patience()));
+      CHECK_FALSE(grant);
+      // The deletion of the node may be heard of before the end of its session.
+      const auto why = grant.loss().value();
+      CHECK((why == loss_reason::session_expired || why == loss_reason::node_deleted));
+      CHECK(eventually([&] { return stop.stop_requested(); }));
+      CHECK_FALSE(holder.held());
+      holder.unlock();  // does nothing
+      CHECK(eventually([&] { return other_granted.load(); }));
+      CHECK_FALSE(holder.try_lock());
+      lost.set();
+      holder.lock();  // works again, in the new session
+      CHECK(holder.held().fence() > grant.fence());
+      holder.unlock();
+    });
+    all.start([&] {
+      held.wait();
+      other.lock();
+      other_granted = true;
+      lost.wait();
+      other.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("callers of one object wait for the unlock of the one that has lost the lock", Case,
+                     LATCHKEY_PLAIN, LATCHKEY_REENTRANT, LATCHKEY_FAIR, LATCHKEY_WRITERS, LATCHKEY_LINGERING) {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick()};
+    client outside{servers().connect_string(), quick()};
+    typename Case::lock lock{owner, path};
+    typename Case::lock theirs{outside, path};
+    std::atomic<bool> second_in{false};
+    signal held;
+    typename Case::actors all;
+    all.start([&] {
+      lock.lock();
+      const auto grant = lock.held();
+      held.set();
+      expire_session(owner);
+      REQUIRE(grant.wait_for_end(patience()));
+      REQUIRE(owner.wait_until_connected(patience()));
+      if constexpr (Case::lock::one_place_each) {
+        REQUIRE(queued(path, 1));  // of the second, who has the lock at the ensemble now
+      } else {
+        CHECK(theirs.try_lock_for(patience()));  // it is free at the ensemble
+        theirs.unlock();
+      }
+      CHECK_FALSE(second_in);
+      lock.unlock();
+      CHECK(eventually([&] { return second_in.load(); }));
+    });
+    all.start([&] {
+      held.wait();
+      lock.lock();
+      second_in = true;
+      lock.unlock();
+    });
+    all.join();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE_TEMPLATE("a waiter whose session expired queues again, and is not granted the lock on its old node", Case,
+                     LATCHKEY_PROMPT) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    typename Case::rival holder{first, path};
+    typename Case::lock waiter{second, path};
+    signal held;
+    typename Case::actors all;
+    all.start([&] {
+      holder.lock();
+      held.set();
+      REQUIRE(queued(path, 2));
+      const auto before = queue_at(path);
+      expire_session(second);
+      REQUIRE(eventually([&] {
+        const auto now = queue_at(path);
+        return now.size() == 2 && now != before;
+      }));
+      CHECK(holder.held());
+      holder.unlock();
+    });
+    all.start([&] {
+      held.wait();
+      CHECK(waiter.try_lock_for(patience()));
+      CHECK(waiter.held());
+      waiter.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("a holder whose node is deleted by an operator is told at once", Case, LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick(20s)};
+    typename Case::lock lock{owner, path};
+    typename Case::actors all;
+    all.start([&] {
+      lock.lock();
+      const auto grant = lock.held();
+      const auto stop = grant.stop_token();  // who asks for it is watched over from now on
+      REQUIRE(servers().remove(path + "/" + queue_at(path).at(0)));
+      CHECK(grant.wait_for_end(patience()));
+      CHECK(grant.loss() == loss_reason::node_deleted);
+      CHECK(eventually([&] { return stop.stop_requested(); }));
+      lock.unlock();
+      CHECK(lock.try_lock());
+      CHECK(lock.held());
+      lock.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("a waiter whose node is deleted by an operator queues again, or is told when it is let in", Case,
+                     LATCHKEY_PROMPT) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    typename Case::rival holder{first, path};
+    typename Case::lock waiter{second, path};
+    signal held;
+    typename Case::actors all;
+    all.start([&] {
+      holder.lock();
+      held.set();
+      REQUIRE(queued(path, 2));
+      REQUIRE(servers().remove(path + "/" + queue_at(path).at(1)));
+      CHECK(holder.held());
+      holder.unlock();
+    });
+    all.start([&] {
+      held.wait();
+      REQUIRE(waiter.try_lock_for(patience()));
+      // Who waited for less than a proof lasts has not asked the ensemble again; who wants to be stopped is told now.
+      const auto grant = waiter.held();
+      const auto stop = grant.stop_token();
+      CHECK(eventually([&] { return queue_at(path).size() == 1 || grant.loss() == loss_reason::node_deleted; }));
+      waiter.unlock();
+    });
+    all.join();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE_TEMPLATE("closing a client wakes every waiter, ends every grant and leaves nothing", Case,
+                     LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    typename Case::rival holder{first, path};
+    typename Case::lock waiter{second, path};
+    typename Case::lock also_held{second, path + "-2"};
+    holder.lock();
+    also_held.lock();
+    const auto grant = also_held.held();
+    typename Case::actors all;
+    for (int i = 0; i < 3; ++i) {
+      all.start([&] { CHECK(error_of([&] { waiter.lock(); }) == errc::closed); });
+    }
+    all.start([&] {
+      REQUIRE(queued(path, Case::lock::one_place_each ? 4 : 2));
+      second.close();
+      CHECK(queue_at(path).size() == 1);
+      CHECK(queue_at(path + "-2").empty());
+    });
+    all.join();
+    CHECK_FALSE(grant);
+    CHECK(grant.loss() == loss_reason::client_closed);
+    also_held.unlock();
+    CHECK(error_of([&] { (void)also_held.try_lock(); }) == errc::closed);
+    CHECK(error_of([&] { typename Case::lock(second, path).lock(); }) == errc::closed);
+    CHECK(holder.held());
+    holder.unlock();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("the reply to the create is lost, after or before its effect", Case, LATCHKEY_FAMILY) {
+    for (const bool after : {true, false}) {
+      CAPTURE(after);
+      const auto path = fresh_path();
+      servers().create_all(path);
+      reached_by_proxy here;
+      typename Case::lock lock{here.owner, path};
+      const auto session = here.owner.session_id();
+      if (after) {
+        here.net.drop_reply_of_next(opcode::create2);
+      } else {
+        here.net.drop_next(opcode::create2);
+      }
+      typename Case::actors all;
+      all.start([&] {
+        lock.lock();
+        CHECK(here.owner.session_id() == session);
+        REQUIRE(queue_at(path).size() == 1);
+        CHECK(lock.held().fence().czxid == servers().exists(path + "/" + queue_at(path)[0])->czxid);
+        lock.unlock();
+      });
+      all.join();
+      CHECK(queued(path, 0));
+    }
+  }
+
+  TEST_CASE_TEMPLATE("a delete that is repeated cannot hit a newer grant", Case, LATCHKEY_PROMPT) {
+    const auto path = fresh_path();
+    reached_by_proxy here;
+    typename Case::lock lock{here.owner, path};
+    typename Case::actors all;
+    all.start([&] {
+      REQUIRE(lock.try_lock_for(patience()));
+      here.net.drop_reply_of_next(opcode::remove);
+      lock.unlock();
+      REQUIRE(lock.try_lock_for(patience()));
+      const auto grant = lock.held();
+      REQUIRE(has_sent(here.net, opcode::remove, 2));
+      CHECK(queued(path, 1));
+      CHECK(lock.held() == grant);
+      CHECK(grant);
+      lock.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("on a dead network a lock that is held, and its client, are destroyed in time", Lock, plain_mutex,
+                     lingering_mutex, reentrant, fair, writer, reader) {
+    const auto path = fresh_path();
+    auto options = quick(1s);
+    options.close_timeout = 100ms;
+    grant held;
+    {
+      reached_by_proxy here{options};
+      Lock lock{here.owner, path};
+      REQUIRE(lock.try_lock_for(patience()));
+      held = lock.held();
+      here.net.black_hole();
+    }
+    CHECK_FALSE(held);
+    CHECK(leaves_nothing(path));  // with the session
+  }
+}
+
+}  // namespace latchkey::testing

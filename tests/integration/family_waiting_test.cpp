@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How the calls of every lock of the family end that do not get it: tries, timeouts, stop tokens, a fiber that would
+/// wait for itself.
+
+#include <mutex>
+
+#include <doctest/doctest.h>
+
+#include "support/family.hpp"
+#include "support/reached.hpp"
+
+namespace latchkey::testing {
+
+TEST_SUITE("family waiting") {
+  TEST_CASE_TEMPLATE("a try fails while somebody else has the lock, and takes it when it is free", Case,
+                     LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    typename Case::rival holder{first, path};
+    typename Case::lock other{second, path};
+    typename Case::actors all;
+    all.start([&] {
+      REQUIRE(holder.try_lock());
+      CHECK_FALSE(other.try_lock());
+      CHECK_FALSE(other.try_lock_for(0s));
+      CHECK_FALSE(other.try_lock_for(-1h));
+      CHECK_FALSE(other.try_lock_until(std::chrono::steady_clock::now() - 1s));
+      CHECK(queued(path, 1));
+      holder.unlock();
+      REQUIRE(queued(path, 0));
+      CHECK(other.try_lock());
+      CHECK(other.held());
+      other.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("a timed call ends when it promised to, and leaves nothing", Case, LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    typename Case::rival holder{first, path};
+    typename Case::lock other{second, path};
+    typename Case::actors all;
+    all.start([&] {
+      holder.lock();
+      const auto start = std::chrono::steady_clock::now();
+      CHECK_FALSE(other.try_lock_for(100ms));
+      const auto took = std::chrono::steady_clock::now() - start;
+      CHECK(took >= 100ms);
+      CHECK(took < patience());
+      CHECK_FALSE(std::unique_lock{other, 20ms}.owns_lock());
+      CHECK_FALSE(std::unique_lock{other, std::chrono::system_clock::now() + 20ms}.owns_lock());
+      CHECK(queued(path, 1));
+      CHECK(holder.held());
+      holder.unlock();
+      CHECK(other.try_lock_for(std::chrono::hours::max()));
+      other.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("a stop token cancels the wait and nothing else", Case, LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    typename Case::rival holder{first, path};
+    typename Case::lock other{second, path};
+    std::stop_source shutdown;
+    signal held;
+    typename Case::actors all;
+    all.start([&] {
+      held.wait();
+      CHECK_FALSE(other.lock(shutdown.get_token()));
+      CHECK_FALSE(other.lock(shutdown.get_token()));
+      CHECK_FALSE(other.try_lock_for(1h, shutdown.get_token()));
+    });
+    all.start([&] {
+      holder.lock();
+      held.set();
+      REQUIRE(queued(path, 2));
+      shutdown.request_stop();
+      CHECK(queued(path, 1));
+      CHECK(holder.held());
+      holder.unlock();
+    });
+    all.join();
+    CHECK(other.lock(std::stop_token{}));
+    other.unlock();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("locking again what one holds is an error, not a deadlock", Case, LATCHKEY_NOT_REENTRANT) {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick()};
+    typename Case::lock lock{owner, path};
+    typename Case::actors all;
+    all.start([&] {
+      const std::lock_guard guard{lock};
+      CHECK(error_of([&] { lock.lock(); }) == deadlock);
+      CHECK(error_of([&] { (void)lock.lock(std::stop_token{}); }) == deadlock);
+      CHECK(error_of([&] { (void)lock.try_lock_for(1h); }) == deadlock);
+      CHECK_FALSE(lock.try_lock());
+      CHECK(lock.held());
+      CHECK(queued(path, 1));
+    });
+    all.join();
+    CHECK_FALSE(lock.held());
+  }
+
+  TEST_CASE_TEMPLATE("waits that time out leave no node and no watch", Case, LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    typename Case::rival holder{first, path};
+    typename Case::lock other{second, path};
+    typename Case::actors all;
+    all.start([&] {
+      holder.lock();
+      for (int i = 0; i < 20; ++i) CHECK_FALSE(other.try_lock_for(2ms));
+      for (int i = 0; i < 50; ++i) CHECK_FALSE(other.try_lock());
+      CHECK(queued(path, 1));
+      CHECK(watches_of(second.session_id()) <= 1);  // on the holder's node: it goes with that
+      holder.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(path));
+    CHECK(watches_of(first.session_id()) == 0);
+    CHECK(watches_of(second.session_id()) == 0);
+  }
+
+  TEST_CASE_TEMPLATE("ten thousand failed tries leave nothing", Lock, plain_mutex, reentrant, fair, writer, reader) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    counted here;
+    writer as_writer{first, path};
+    plain_mutex as_mutex{first, path};
+    constexpr bool shared = std::is_base_of_v<writer, Lock> || std::is_base_of_v<reader, Lock>;
+    if constexpr (shared) {
+      as_writer.lock();
+    } else {
+      as_mutex.lock();
+    }
+    constexpr int objects = 50;
+    std::vector<std::unique_ptr<Lock>> locks;
+    for (int i = 0; i < objects; ++i) locks.push_back(std::make_unique<Lock>(here.owner, path));
+    std::atomic<int> taken{0};
+#ifdef LATCHKEY_WITHOUT_FIBERS
+    on_threads all;
+#else
+    on_fibers all;
+#endif
+    for (auto& lock : locks) {
+      all.start([&taken, mine = lock.get()] {
+        for (int i = 0; i < 10'000 / objects; ++i) taken += mine->try_lock() ? 1 : 0;
+      });
+    }
+    all.join();
+    CHECK(taken == 0);
+    CHECK(here.since() == counts{{"getChildren", 10'000}});
+    CHECK(queue_at(path).size() == 1);
+    CHECK(watches_of(here.owner.session_id()) == 0);
+    as_writer.unlock();
+    as_mutex.unlock();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("on a frozen network a timed call ends when it promised to", Case, LATCHKEY_PROMPT) {
+    const auto path = fresh_path();
+    reached_by_proxy here;
+    typename Case::lock lock{here.owner, path};
+    typename Case::actors all;
+    all.start([&] {
+      REQUIRE(lock.try_lock_for(patience()));
+      lock.unlock();
+      REQUIRE(queued(path, 0));
+      here.net.black_hole();
+      const auto start = std::chrono::steady_clock::now();
+      CHECK_FALSE(lock.try_lock_for(200ms));
+      CHECK(std::chrono::steady_clock::now() - start < 2s);
+      here.net.heal();
+      CHECK(lock.try_lock_for(patience()));
+      lock.unlock();
+    });
+    all.join();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE_TEMPLATE("a try that fails for want of a connection leaves no node", Lock, plain_mutex, reentrant, fair,
+                     writer, reader) {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    reached_by_proxy here;
+    Lock lock{here.owner, path};
+    here.net.drop_reply_of_next(opcode::create2);
+    CHECK_FALSE(lock.try_lock());
+    CHECK(queued(path, 0));
+    here.net.cut();
+    REQUIRE(eventually([&] { return !here.owner.connected(); }));
+    CHECK_FALSE(lock.try_lock());
+    here.net.heal();
+    REQUIRE(here.owner.wait_until_connected(patience()));
+    CHECK(lock.try_lock());
+    lock.unlock();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("a call that is cancelled while its create is in flight leaves no node", Case, LATCHKEY_PROMPT) {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    reached_by_proxy here;
+    typename Case::lock lock{here.owner, path};
+    std::stop_source stop;
+    here.net.hold_reply_of_next(opcode::create2);
+    typename Case::actors all;
+    all.start([&] { CHECK_FALSE(lock.lock(stop.get_token())); });
+    all.start([&] {
+      REQUIRE(queued(path, 1));
+      stop.request_stop();
+    });
+    all.join();
+    CHECK(queue_at(path).size() == 1);
+    here.net.release_held();
+    CHECK(queued(path, 0));
+    CHECK(lock.try_lock_for(patience()));
+    lock.unlock();
+  }
+}
+
+}  // namespace latchkey::testing

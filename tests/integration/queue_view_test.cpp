@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/queue_view.hpp>
+
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+
+#include <doctest/doctest.h>
+#include <latchkey/testing/raw_client.hpp>
+
+#include "support/family.hpp"
+#include "support/reached.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+client_options labelled(std::string label) {
+  auto options = quick();
+  options.label = std::move(label);
+  return options;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+TEST_SUITE("queue view") {
+  TEST_CASE_TEMPLATE("it says who holds the lock and who waits, in order, whoever they are", actors, LATCHKEY_ACTORS) {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    client first{servers().connect_string(), labelled("billing \"night\"")};
+    client second{servers().connect_string(), labelled("reports")};
+    shared_mutex holder{first, path};
+    shared_mutex waiter{second, path};
+    raw_client foreign{servers().address(0)};
+    foreign.sync();
+    for (const auto* name : {"config", "00", "name-", "lock-"}) foreign.create(path + "/" + name);
+    const auto before = std::chrono::system_clock::now();
+    signal held;
+    signal seen;
+    actors all;
+    all.start([&] {
+      const std::lock_guard guard{holder};
+      held.set();
+      seen.wait();
+    });
+    all.start([&] {
+      held.wait();
+      waiter.lock_shared();
+      waiter.unlock_shared();
+    });
+    all.start([&] {
+      REQUIRE(queued(path, 2));
+      const auto curator = foreign.create(path + "/_c_5f3c-__WRIT__", "10.0.0.7", create_mode::ephemeral_sequential);
+      const auto odd =
+          foreign.create(path + "/_c_5f3d-__READ__", "{\"label\":7,\"pid\":\"x\"", create_mode::ephemeral_sequential);
+      const queue_view queue{second, path};
+      CHECK(queue.path() == path);
+      REQUIRE(queue.contenders().size() == 4);
+      REQUIRE(queue.holders().size() == 1);
+      REQUIRE(queue.waiters().size() == 3);
+      const auto& holds = queue.holders()[0];
+      CHECK(holds.node == queue_at(path)[0]);
+      CHECK(holds.what == contender::kind::write);
+      CHECK(holds.holds);
+      CHECK(holds.label == "billing \"night\"");
+      CHECK(holds.host == host_name());
+      CHECK(holds.pid == ::getpid());
+      CHECK(holds.session == first.session_id());
+      CHECK(holds.since > before - 5s);  // two clocks of one machine
+      CHECK(holds.since < std::chrono::system_clock::now() + 5s);
+      const auto waits = queue.waiters();
+      CHECK(waits[0].what == contender::kind::read);
+      CHECK_FALSE(waits[0].holds);
+      CHECK(waits[0].label == "reports");
+      CHECK(waits[0].session == second.session_id());
+      CHECK(path + "/" + waits[1].node == curator);
+      CHECK(waits[1].what == contender::kind::write);
+      CHECK(waits[1].label.empty());
+      CHECK(waits[1].data == "10.0.0.7");
+      CHECK(waits[1].session == foreign.session().id);
+      CHECK(path + "/" + waits[2].node == odd);
+      CHECK(waits[2].label.empty());
+      CHECK(waits[2].pid == 0);
+      CHECK(waits[2].data == "{\"label\":7,\"pid\":\"x\"");
+      const auto line = to_string(queue);
+      CAPTURE(line);
+      CHECK(line.starts_with(path + ": held to write by billing \"night\" (" + host_name() + ", pid "));
+      CHECK(line.ends_with("3 waiting"));
+      seen.set();
+    });
+    all.join();
+  }
+
+  TEST_CASE("readers before the first writer all hold the lock") {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    shared_mutex one{first, path};
+    shared_mutex two{second, path};
+    shared_mutex three{second, path};
+    one.lock_shared();
+    two.lock_shared();
+    on_threads all;
+    all.start([&] {
+      three.lock();
+      three.unlock();
+    });
+    REQUIRE(queued(path, 3));
+    const queue_view queue{first, path};
+    CHECK(queue.holders().size() == 2);
+    REQUIRE(queue.waiters().size() == 1);
+    CHECK(queue.waiters()[0].what == contender::kind::write);
+    CHECK(to_string(queue).find(" and 1 more since ") != std::string::npos);
+    one.unlock_shared();
+    two.unlock_shared();
+    all.join();
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE("a queue that is empty, or not there, is one of nobody") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick()};
+    CHECK(queue_view(owner, path).contenders().empty());
+    CHECK(to_string(queue_view{owner, path}) == path + ": nobody holds it");
+    CHECK(revoke(owner, path) == 0);
+    servers().create_all(path);
+    CHECK(queue_view(owner, path).holders().empty());
+    CHECK(error_of([&] { queue_view(owner, "/a//b"); }) == errc::bad_path);
+    CHECK(error_of([&] { revoke(owner, ""); }) == errc::bad_path);
+  }
+
+  TEST_CASE_TEMPLATE("after a failed try it says who has the lock", Case, LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), labelled("the one who has it")};
+    client second{servers().connect_string(), quick()};
+    typename Case::rival holder{first, path};
+    typename Case::lock other{second, path};
+    typename Case::actors all;
+    all.start([&] {
+      const std::lock_guard guard{holder};
+      CHECK_FALSE(other.try_lock());
+      REQUIRE(queued(path, 1));
+      const queue_view queue{second, path};
+      REQUIRE(queue.holders().size() == 1);
+      CHECK(queue.holders()[0].label == "the one who has it");
+      CHECK(queue.waiters().empty());
+    });
+    all.join();
+  }
+
+  TEST_CASE_TEMPLATE("a holder is told that it is asked to release the lock, and decides itself", Case,
+                     LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    std::atomic<int> told{0};
+    auto options = quick();
+    options.observer = [&](const client_event& event) {
+      if (event.what == client_event::kind::asked_to_release && event.path == path) ++told;
+    };
+    client first{servers().connect_string(), options};
+    client second{servers().connect_string(), quick()};
+    typename Case::lock lock{first, path};
+    typename Case::actors all;
+    all.start([&] {
+      lock.lock();
+      const auto grant = lock.held();
+      const auto release = grant.release_token();
+      CHECK_FALSE(grant.asked_to_release());
+      CHECK(revoke(second, path) == 1);
+      CHECK(eventually([&] { return release.stop_requested(); }));
+      CHECK(grant.asked_to_release());
+      CHECK(eventually([&] { return told == 1; }));
+      CHECK(grant);
+      CHECK(lock.held() == grant);
+      CHECK_FALSE(grant.stop_token().stop_requested());
+      lock.unlock();
+      lock.lock();
+      CHECK_FALSE(lock.held().asked_to_release());  // it was asked for one grant
+      CHECK_FALSE(lock.held() == grant);
+      lock.unlock();
+    });
+    all.join();
+    CHECK(told == 1);
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("a holder that looks only later finds out that it was asked before", Case, LATCHKEY_FAMILY) {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    typename Case::lock lock{first, path};
+    typename Case::actors all;
+    all.start([&] {
+      lock.lock();
+      const auto grant = lock.held();
+      CHECK(revoke(second, path) == 1);
+      CHECK(eventually([&] { return grant.asked_to_release(); }));
+      CHECK(grant);
+      lock.unlock();
+    });
+    all.join();
+  }
+
+  TEST_CASE("all readers are asked, and those who wait are not") {
+    const auto path = fresh_path();
+    client first{servers().connect_string(), quick()};
+    client second{servers().connect_string(), quick()};
+    shared_mutex one{first, path};
+    shared_mutex two{second, path};
+    shared_mutex three{second, path};
+    one.lock_shared();
+    two.lock_shared();
+    on_threads all;
+    all.start([&] {
+      three.lock();
+      CHECK_FALSE(three.held().asked_to_release());
+      three.unlock();
+    });
+    REQUIRE(queued(path, 3));
+    CHECK(revoke(second, path) == 2);
+    CHECK(eventually([&] { return one.held_shared().asked_to_release(); }));
+    CHECK(eventually([&] { return two.held_shared().asked_to_release(); }));
+    one.unlock_shared();
+    two.unlock_shared();
+    all.join();
+  }
+
+  TEST_CASE_TEMPLATE("without an answer in time the ensemble is unreachable", actors, LATCHKEY_ACTORS) {
+    const auto path = fresh_path();
+    reached_by_proxy here{quick(20s)};
+    mutex lock{here.owner, path};
+    actors all;
+    all.start([&] {
+      const std::lock_guard guard{lock};
+      for (const bool frozen : {true, false}) {
+        CAPTURE(frozen);
+        frozen ? here.net.black_hole() : here.net.cut();
+        const auto start = std::chrono::steady_clock::now();
+        CHECK(error_of([&] { queue_view(here.owner, path, 100ms); }) == errc::unreachable);
+        CHECK(error_of([&] { revoke(here.owner, path, 100ms); }) == errc::unreachable);
+        const auto took = std::chrono::steady_clock::now() - start;
+        CHECK(took >= 200ms);
+        CHECK(took < 2s);
+        here.net.heal();
+        CHECK(queue_view(here.owner, path, patience()).holders().size() == 1);
+      }
+      client nowhere{"127.0.0.1:1", quick()};
+      CHECK(error_of([&] { queue_view(nowhere, path, 20ms); }) == errc::unreachable);
+    });
+    all.join();
+  }
+
+  TEST_CASE("the timeout of a revocation bounds all of it") {
+    const auto path = fresh_path();
+    client other{servers().connect_string(), quick()};
+    mutex lock{other, path};
+    const std::lock_guard guard{lock};
+    reached_by_proxy here{quick(20s)};
+    here.net.delay(150ms);  // three round trips of 300 ms: list, read, write
+    CHECK(error_of([&] { revoke(here.owner, path, 750ms); }) == errc::unreachable);
+    CHECK(revoke(here.owner, path, patience()) == 1);
+  }
+
+  TEST_CASE_TEMPLATE("closing the client ends a look at the queue", actors, LATCHKEY_ACTORS) {
+    reached_by_proxy here{quick(20s)};
+    here.net.cut();
+    REQUIRE(eventually([&] { return !here.owner.connected(); }));
+    std::atomic<bool> looks{false};
+    actors all;
+    all.start([&] {
+      looks = true;
+      CHECK(error_of([&] { queue_view(here.owner, "/a", 1h); }) == errc::closed);
+    });
+    all.start([&] {
+      REQUIRE(eventually([&] { return looks.load(); }));
+      here.owner.close();
+    });
+    all.join();
+    CHECK(error_of([&] { queue_view(here.owner, "/a"); }) == errc::closed);
+  }
+}
+
+}  // namespace latchkey::testing

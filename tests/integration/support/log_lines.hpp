@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What latchkey logs.
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <latchkey/log.hpp>
+
+namespace latchkey::testing {
+
+/// Keeps the errors that are logged while it lives.
+class log_lines {
+ public:
+  log_lines() {
+    set_log_sink([to = lines_](log_level level, std::string_view line) {
+      if (level != log_level::error) return;
+      const std::lock_guard guard{to->mutex};
+      to->errors.emplace_back(line);
+    });
+  }
+  ~log_lines() { set_log_sink({}); }
+  log_lines(const log_lines&) = delete;
+  log_lines& operator=(const log_lines&) = delete;
+
+  /// @returns those that name the path.
+  std::vector<std::string> errors(const std::string& path) const {
+    const std::lock_guard guard{lines_->mutex};
+    auto found = lines_->errors;
+    std::erase_if(found, [&](const std::string& line) { return line.find(path) == std::string::npos; });
+    return found;
+  }
+
+ private:
+  struct state {
+    std::mutex mutex;
+    std::vector<std::string> errors;
+  };
+  std::shared_ptr<state> lines_ = std::make_shared<state>();  // a line may still be under way at the end
+};
+
+}  // namespace latchkey::testing

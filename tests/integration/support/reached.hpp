@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Clients whose network can be hurt and counted, and what can be done to their sessions.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <system_error>
+
+#include <doctest/doctest.h>
+#include <latchkey/client.hpp>
+
+#include "support/support.hpp"
+
+namespace latchkey::testing {
+
+using counts = std::map<std::string, std::uint64_t>;
+
+/// A client behind a proxy of its own.
+struct reached_by_proxy {
+  proxy net{servers().addresses()};
+  client owner;
+
+  explicit reached_by_proxy(client_options options = quick()) : owner{net.connect_string(), std::move(options)} {
+    REQUIRE(owner.wait_until_connected(patience()));
+  }
+};
+
+/// A client whose requests are counted on the wire. A session so long that no proof gets between them.
+struct counted : reached_by_proxy {
+  counted() : reached_by_proxy{quick(60s)} { net.reset_requests(); }
+
+  /// @returns what has been sent since the last time.
+  counts since() {
+    auto result = net.requests();
+    std::erase_if(result, [](const auto& each) { return each.second == 0; });
+    net.reset_requests();
+    return result;
+  }
+  std::uint64_t total_since() {
+    std::uint64_t total = 0;
+    for (const auto& [name, count] : since()) total += count;
+    return total;
+  }
+};
+
+/// Ends the session of `owner` at the ensemble, as an expiry would.
+inline void expire_session(client& owner) { REQUIRE(servers().expire(owner.session_id())); }
+
+/// Waits until `count` requests of the kind have been sent through `net`. Other fibers of this thread go on meanwhile.
+inline bool has_sent(const proxy& net, opcode operation, std::uint64_t count = 1) {
+  return eventually([&] { return net.requests(operation) >= count; });
+}
+
+/// @returns how many watches the session has at the servers.
+inline std::size_t watches_of(std::int64_t session) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < servers().size(); ++i) count += servers().admin(i).wchc()[session].size();
+  return count;
+}
+
+/// Takes the path away, which must be empty, and with it the watch of its children: nothing else may be left.
+/// @returns whether the servers then watch nothing at or below it.
+inline bool leaves_nothing(const std::string& path) {
+  if (!queued(path, 0)) return false;
+  servers().remove(path);
+  return eventually([&] {
+    for (std::size_t i = 0; i < servers().size(); ++i) {
+      for (const auto& [watched, sessions] : servers().admin(i).wchp()) {
+        if (watched.starts_with(path)) return false;
+      }
+    }
+    return true;
+  });
+}
+
+/// @returns the code of the error that `call` throws; none when it does not.
+template <class Callable>
+std::error_code error_of(Callable call) {
+  try {
+    call();
+  } catch (const std::system_error& failure) {
+    return failure.code();
+  }
+  return {};
+}
+
+inline const auto deadlock = std::make_error_code(std::errc::resource_deadlock_would_occur);
+inline const auto not_permitted = std::make_error_code(std::errc::operation_not_permitted);
+
+}  // namespace latchkey::testing

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Tickets whose place, lock or client goes.
+
+#include <latchkey/ticket.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/held_by_another.hpp"
+#include "support/reached.hpp"
+
+namespace latchkey::testing {
+
+TEST_SUITE("ticket") {
+  TEST_CASE_TEMPLATE("a place goes with its session, its ticket says so, and can be queued again at the end", actors,
+                     LATCHKEY_ACTORS) {
+    held_by_another here;
+    actors all;
+    all.start([&] {
+      auto place = here.lock.enqueue();
+      auto behind = here.theirs.enqueue();
+      const auto before = here.owner.session_id();
+      expire_session(here.owner);
+      CHECK(eventually([&] { return place.place_lost(); }));
+      CHECK_FALSE(place.spent());
+      CHECK(error_of([&] { place.wait(); }) == errc::place_lost);
+      CHECK(error_of([&] { (void)place.wait_for(1h); }) == errc::place_lost);
+      CHECK(error_of([&] { place.ahead(); }) == errc::place_lost);
+      CHECK(queued(here.path, 2));
+      place.requeue();
+      CHECK_FALSE(place.place_lost());
+      CHECK(here.owner.session_id() != before);
+      CHECK(place.ahead() == 2);
+      here.theirs.unlock();
+      CHECK_FALSE(place.wait_for(20ms));
+      behind.wait();
+      here.theirs.unlock();
+      CHECK(place.wait_for(patience()));
+      here.lock.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(here.path));
+  }
+
+  TEST_CASE_TEMPLATE("a wait ends when the place is lost, to the session or to an operator", actors, LATCHKEY_ACTORS) {
+    for (const bool operated : {true, false}) {
+      CAPTURE(operated);
+      held_by_another here;
+      signal queued_up;
+      signal lost;
+      actors all;
+      all.start([&] {
+        auto between = here.theirs.enqueue();
+        auto place = here.lock.enqueue();
+        REQUIRE(place.ahead() == 2);
+        actors meanwhile;
+        meanwhile.start([&] {
+          lost.wait();
+          between.cancel();  // a waiter that sees one of several go looks who is left, and whether it is itself
+        });
+        queued_up.set();
+        CHECK(error_of([&] { (void)place.wait_for(patience()); }) == errc::place_lost);
+        meanwhile.join();
+        CHECK(place.place_lost());
+        place.requeue();
+        CHECK(place.wait_for(patience()));
+        here.lock.unlock();
+      });
+      all.start([&] {
+        queued_up.wait();
+        if (operated) {
+          REQUIRE(servers().remove(here.path + "/" + queue_at(here.path).at(2)));
+        } else {
+          expire_session(here.owner);
+        }
+        lost.set();
+        here.theirs.unlock();
+      });
+      all.join();
+      CHECK(leaves_nothing(here.path));
+    }
+  }
+
+  TEST_CASE_TEMPLATE("a turn that has come is lost with its session, though nobody waits for it", actors,
+                     LATCHKEY_ACTORS) {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick()};
+    fair_mutex lock{owner, path};
+    actors all;
+    all.start([&] {
+      auto place = lock.enqueue();
+      REQUIRE(eventually([&] { return place.ahead() == 0; }));
+      expire_session(owner);
+      CHECK(eventually([&] { return place.place_lost(); }));
+      CHECK(error_of([&] { place.wait(); }) == errc::place_lost);
+      place.requeue();
+      CHECK(place.wait_for(patience()));
+      CHECK(lock.held());
+      lock.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE("a ticket that is requeued while it has its place gives that up") {
+    held_by_another here;
+    auto place = here.lock.enqueue();
+    const auto behind = here.theirs.enqueue();
+    CHECK(place.ahead() == 1);
+    place.requeue();
+    CHECK(queued(here.path, 3));
+    CHECK(place.ahead() == 2);
+    here.theirs.unlock();
+  }
+
+  TEST_CASE("a ticket may outlive its lock and its client: then it is one for nothing") {
+    const auto path = fresh_path();
+    ticket of_lock;
+    ticket of_client;
+    {
+      client owner{servers().connect_string(), quick()};
+      {
+        fair_mutex lock{owner, path};
+        of_lock = lock.enqueue();
+      }
+      CHECK(queued(path, 0));
+      CHECK(error_of([&] { of_lock.wait(); }) == errc::closed);
+      CHECK(error_of([&] { of_lock.ahead(); }) == errc::closed);
+      CHECK(error_of([&] { of_lock.requeue(); }) == errc::closed);
+      fair_mutex lock{owner, path};
+      of_client = lock.enqueue();
+      owner.close();
+      CHECK(queue_at(path).empty());
+      CHECK(error_of([&] { of_client.wait(); }) == errc::closed);
+      CHECK(error_of([&] { (void)lock.enqueue(); }) == errc::closed);
+    }
+    CHECK(error_of([&] { of_client.ahead(); }) == errc::closed);
+    of_lock.cancel();
+    of_client.cancel();
+    CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE("try_enqueue_for() ends when it promised to on a frozen network, and leaves nothing", actors,
+                     LATCHKEY_ACTORS) {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    proxy net{servers().addresses()};
+    client owner{net.connect_string(), quick(10s)};
+    fair_mutex lock{owner, path};
+    REQUIRE(owner.wait_until_connected(patience()));
+    actors all;
+    all.start([&] {
+      std::stop_source stop;
+      stop.request_stop();
+      CHECK_FALSE(lock.try_enqueue_for(1h, stop.get_token()));
+      net.black_hole();
+      const auto start = std::chrono::steady_clock::now();
+      CHECK_FALSE(lock.try_enqueue_for(200ms));
+      const auto took = std::chrono::steady_clock::now() - start;
+      CHECK(took >= 200ms);
+      CHECK(took < patience());
+      net.heal();
+      CHECK(queued(path, 0));
+      auto place = lock.try_enqueue_for(patience());
+      REQUIRE(place);
+      CHECK(place->wait_for(patience()));
+      lock.unlock();
+    });
+    all.join();
+    CHECK(leaves_nothing(path));
+  }
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The session of the C client: connecting, losing the connection, the end.
+#include "zookeeper_handle_test.hpp"
+
+namespace latchkey::handle_tests {
+
+TEST_SUITE_BEGIN("zookeeper handle");
+
+TEST_CASE("a session connects and tells its id and the negotiated timeout") {
+  one_session session;
+  session.wait_until_connected();
+  CHECK(session.info_.id != 0);
+  CHECK(session.info_.timeout == 4s);
+  CHECK(session.states_.front() == connection_state::connected);
+}
+
+TEST_CASE("an authentication scheme that the server does not know ends the session") {
+  auto options = options_for();
+  options.authentication = {{"digest", "owner:secret"}, {"no-such-scheme", "x"}};
+  one_session session{options};
+  session.wait_for(connection_state::auth_failed);
+  CHECK(session.send(create("/never")) == 0);
+  CHECK(session.send(check({"/a", "/b", "/c"})) == 0);  // zoo_amulti would crash
+  CHECK(session.send(replace("/a", "/b")) == 0);
+}
+
+TEST_CASE("a connection lost and regained is told, and the session stays") {
+  one_session session;
+  session.wait_until_connected();
+  const auto id = session.info_.id;
+  const auto path = session.ask(create("/survivor-", create_mode::ephemeral_sequential)).path;
+  ensemble().kill(0);
+  session.wait_for(connection_state::disconnected);
+  CHECK(session.send(check({"/a", "/b"})) == 0);
+  CHECK(session.send(replace("/a", "/b")) == 0);
+  const auto lost = session.ask(create("/lost"));
+  CHECK(may_have_happened(lost.code));
+  ensemble().start(0);
+  session.wait_until_connected();
+  CHECK(session.info_.id == id);
+  CHECK(session.ask(on_path(operation::get, path)).stat.ephemeral_owner == id);
+}
+
+TEST_CASE("an expired session is told, and takes no more requests") {
+  one_session session;
+  session.wait_until_connected();
+  CHECK(ensemble().expire(session.info_.id));
+  session.wait_for(connection_state::expired);
+  CHECK(session.send(create("/never")) == 0);
+  CHECK(session.send(check({"/a", "/b", "/c"})) == 0);
+  CHECK(session.send(replace("/a", "/b")) == 0);
+}
+
+TEST_CASE("requests in flight when the session expires leave nothing behind") {
+  one_session session;
+  session.wait_until_connected();
+  ensemble().pause(0);
+  for (int i = 0; i < 1000; ++i) session.send(on_path(operation::get, "/", true));
+  for (int i = 0; i < 1000; ++i) session.send(check({"/", "/"}));
+  for (int i = 0; i < 1000; ++i) session.send(replace("/no-such-node", "/never"));
+  session.wait_for(connection_state::disconnected);
+  ensemble().resume(0);
+  ensemble().expire(session.info_.id);
+  session.wait_for(connection_state::expired);
+}
+
+TEST_CASE("thousands of requests in flight when the session is closed leave nothing behind") {
+  one_session session;
+  session.wait_until_connected();
+  ensemble().pause(0);
+  for (int i = 0; i < 2000; ++i) session.send(on_path(operation::get, "/", true));
+  for (int i = 0; i < 1000; ++i) session.send(check({"/", "/"}));
+  for (int i = 0; i < 1000; ++i) session.send(replace("/no-such-node", "/never"));
+  session.close();
+  MESSAGE("answered when closed: " << session.order_.size() << " of 4000");
+  ensemble().resume(0);
+  ensemble().wait_for_quorum(10s);
+}
+
+TEST_CASE("closing sends what was sent before, and ends the session at once") {
+  one_session other;
+  other.wait_until_connected();
+  other.ask(create("/closing"));
+  {
+    one_session session;
+    session.wait_until_connected();
+    session.ask(create("/closing/e-", create_mode::ephemeral_sequential));
+    session.send(create("/closing/last"));
+  }
+  other.ask(on_path(operation::sync, "/closing"));
+  CHECK(other.ask(on_path(operation::children, "/closing")).children == std::vector<std::string>{"last"});
+}
+
+TEST_CASE("a session can be retired from within its own callback") {
+  one_session session;
+  session.on_each_reply([&] { session.retire(); });
+  session.wait_until_connected();
+  session.send(on_path(operation::get, "/"));
+  session.wait([&] { return session.closed_; });
+}
+
+TEST_CASE("a session that has never connected can be closed") {
+  one_session session{options_for("127.0.0.1:1")};
+  session.wait([&] { return session.opened_; });
+  CHECK(session.failure_.empty());
+  CHECK(session.states_.empty());
+}
+
+TEST_CASE("credentials are not lost when the first attempts to connect fail") {
+  ensemble().kill(0);
+  auto options = options_for();
+  options.authentication = {{"digest", "patient:secret"}};
+  options.acl = {{"auth", "", "cdrwa"}};
+  one_session session{options};
+  session.wait([&] { return session.opened_; });
+  ensemble().start(0);
+  session.wait_until_connected();
+  CHECK(session.ask(create("/patient")).code == reply_code::ok);
+}
+
+TEST_CASE("hosts that do not resolve are told by name, and left out when another does") {
+  one_session nowhere{options_for("no-such-host.invalid:2181")};
+  nowhere.wait([&] { return nowhere.opened_; });
+  CHECK(nowhere.failure_.find("no-such-host.invalid:2181") != std::string::npos);
+  auto options = options_for();
+  options.hosts.push_back("no-such-host.invalid:2181");
+  one_session somewhere{options};
+  somewhere.wait_until_connected();
+}
+
+TEST_CASE("options that cannot work are refused at construction") {
+  auto options = options_for();
+  options.acl = {{"world", "anyone", "xyz"}};
+  CHECK_THROWS_AS(zookeeper_connector{options}, latchkey::error);
+  options.acl = {{"world", "anyone", ""}};
+  CHECK_THROWS_AS(zookeeper_connector{options}, latchkey::error);
+  options.acl = {};
+  options.tls = "ca.pem";
+  CHECK_THROWS_AS(zookeeper_connector{options}, latchkey::error);
+}
+
+TEST_SUITE_END();
+
+}  // namespace latchkey::handle_tests

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of a history: what its grants are like.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fake/history.hpp"
+#include "queue/admission.hpp"
+
+namespace latchkey::testing {
+
+using namespace std::chrono_literals;
+using detail::contender_kind;
+
+void history::begin_grant(actor& who) {
+  auto& random = time_.random();
+  auto& object = *who.object;
+  who.held = object.handle.current(who.fiber, who.mode);
+  grant_record grant;
+  grant.lock = object.lock;
+  grant.client = object.client_number;
+  grant.call = who.call_number;
+  grant.kind = who.mode;
+  grant.fence = who.held.fence();
+  grant.granted = grant.last_valid = time_.steps();
+  grant.granted_at = time_.now();
+  grant.turns = object.handle.settings().turns;
+  if (who.what == wish::downgrade) grant.downgraded_from = who.grant_number;
+  const auto* const mine = queues_.at(object.lock, grant.fence.czxid);
+  // Granted from a list that was read before an operator came by.
+  grant.node_missing = !mine && !plan_.operators;
+  look_at_queue(who, grant, mine);
+  who.node = mine ? mine->node : 0;
+  who.grant_number = log_.grants.size();
+  log_.grants.push_back(grant);
+  if (listener_) {
+    tell(fmt::format("client {} is granted lock {} as caller {}, {}: {}", grant.client, grant.lock, who.fiber,
+                     to_string(grant.kind), to_string(grant.fence)));
+  }
+  const bool hunted = faults_until_ > time_.now() && random.chance(plan_.hunted);
+  const auto hold = hunted ? plan_.longest_hold : random.between({}, plan_.longest_hold);
+  const auto interest = random.below(8);
+  if (interest < 2) who.held.stop_token();  // somebody wants to be told
+  if (interest == 2) who.held.asked_to_release();
+  const bool downgrade = who.mode == contender_kind::write && random.chance(object.plan->downgrades);
+  as_user(object.handle.client(), hold, [this, &who, downgrade] { downgrade ? begin_downgrade(who) : unlock(who); });
+  if (hunted) hunt(who);
+}
+
+/// The ensemble itself knows whose turn it is, and who has been kept waiting for long.
+void history::look_at_queue(const actor& who, grant_record& grant, const queued_node* mine) {
+  const auto position = grant.fence.czxid;
+  const auto session = mine ? mine->session : 0;
+  const auto& settings = who.object->handle.settings();
+  const auto known_since = [&] {
+    const auto first = std::find_if(log_.grants.begin(), log_.grants.end(), [&](const auto& each) {
+      return each.lock == grant.lock && each.fence.czxid == position && each.kind == grant.kind;
+    });
+    const auto begun = first == log_.grants.end() ? time_.now() : first->granted_at;
+    return std::max(begun, time_.resumed_at(who.object->handle.client().process()));
+  };
+  auto patience = plan_.noticed_after;
+  if (grant.kind == contender_kind::read) patience += settings.share_for;
+  std::optional<time_point> base;
+  for (const auto& each : queues_.of(grant.lock)) {
+    if (each.position < position && detail::blocks(each.kind, grant.kind)) {
+      // A place that one of ours has given up may be there for a little longer: its neighbour need not wait for that.
+      // Whether it had been given up, the tokens tell.
+      if (settings.family != lock_family::fair || each.session != session) {
+        ++grant.overtaken;
+        if (listener_) tell("that overtakes " + ensemble_.paths().text(each.node));
+      }
+    }
+    if (grant.downgraded_from || each.position <= position || !detail::blocks(grant.kind, each.kind)) continue;
+    if (!base) base = known_since();
+    if (std::max(each.since, *base) + patience < time_.now()) grant.kept_waiting.push_back(each.position);
+  }
+}
+
+void history::begin_downgrade(actor& who) {
+  who.what = wish::downgrade;
+  call_record call;
+  call.entered = time_.steps();
+  begin(who, call, [&] { return who.object->handle.downgrade(who.fiber); });
+}
+
+/// Cuts the server off while its leader has not heard of the newest touches; and the client, too, so that it cannot go
+/// to another one in time.
+void history::hunt(const actor& who) {
+  auto* const connection = who.object->handle.client().connector().latest();
+  const auto within = time_.random().below(4) != 0 ? plan_.weather.tick / 2 : plan_.timeout;
+  time_.after(time_.random().between({}, within), [this, connection] {
+    for (unsigned i = 0; i < ensemble_.servers(); ++i) {
+      if (ensemble_.server(i).is_cut()) return;
+    }
+    if (time_.now() > faults_until_ || !connection->server()) return;
+    // Packets held back shortly before a cut are more than a single proof bears (liveness.hpp).
+    if (ensemble_.held_back(connection->server()->number(), plan_.timeout / 2)) return;
+    tell("a hunter strikes");
+    ensemble_.cut_server(connection->server()->number(), time_.random().between(plan_.timeout / 2, plan_.timeout * 2),
+                         time_.random().between(1ms, 500ms));
+    if (time_.random().below(4) != 0)
+      connection->open_hole(time_.random().between(plan_.timeout / 2, plan_.timeout * 2));
+  });
+}
+
+/// However little is known to a client: its grant ends before its node does.
+void history::on_node_gone(path_id node) {
+  for (const auto& each : actors_) {
+    if (each->node == node && each->held.valid_until() > time_.now()) {
+      log_.grants[each->grant_number].outlived_node = true;
+    }
+  }
+}
+
+void history::on_node_replaced(path_id writer, path_id reader) {
+  for (const auto& each : actors_) {
+    if (each->node == writer) each->node = reader;
+  }
+}
+
+/// The node that it rested on, as a writer or as the reader that took its place.
+bool history::was_deleted(const grant_record& grant) const {
+  const auto& deleted = faults_->deleted();
+  return std::any_of(deleted.begin(), deleted.end(),
+                     [&](const std::string& path) { return queues_.position_of(path) == grant.fence.czxid; });
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Places that are kept after the last unlock, and places that are passed on.
+
+#include <doctest/doctest.h>
+
+#include "fake/calm_world.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr lock_settings lingering{.family = lock_family::turns, .turns = 2, .linger = 1h};
+
+/// One has had the lock and keeps the place.
+struct linger_world : calm_world {
+  simulated_lock lock{one, "/q", lingering};
+  simulated_lock other{two, "/q", {lock_family::turns}};
+
+  void lock_and_unlock(std::uint64_t fiber = 1) {
+    const auto call = lock.enter(fiber, contender_kind::lock, {});
+    REQUIRE(ends(call, outcome::granted));
+    lock.leave(fiber, contender_kind::lock);
+  }
+  linger_world() {
+    lock_and_unlock();
+    REQUIRE(queued(1));
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("linger") {
+  TEST_CASE("the lock is had again without a request, under a larger token") {
+    linger_world w;
+    w.one.connector().forget_sent();
+    CHECK(w.lock.enter(1, contender_kind::lock, {})->what == outcome::granted);
+    CHECK(w.one.connector().sent() == 0);
+    CHECK(w.lock.current(1, contender_kind::lock).fence().turn == 1);
+  }
+
+  TEST_CASE("the place is given up when a contender comes") {
+    linger_world w;
+    const auto call = w.other.enter(1, contender_kind::lock, {});
+    CHECK(w.ends(call, outcome::granted));
+    CHECK(w.queued(1));
+  }
+
+  TEST_CASE("the place is given up when its time is over") {
+    linger_world w;
+    w.time.run_for(2h);
+    CHECK(w.ensemble.children("/q").empty());
+    CHECK(w.one.unfinished().empty());
+  }
+
+  TEST_CASE("a place that went with its session is not taken for one") {
+    linger_world w;
+    w.ensemble.expire(w.session(w.one));
+    w.time.run_for(1min);
+    CHECK(w.ensemble.children("/q").empty());
+    w.lock_and_unlock();
+  }
+
+  TEST_CASE("a place whose node has been deleted is not taken for one") {
+    linger_world w;
+    w.ensemble.remove("/q/" + w.ensemble.children("/q").at(0));
+    w.time.run_for(1s);
+    const auto call = w.lock.enter(1, contender_kind::lock, {});
+    REQUIRE(w.ends(call, outcome::granted));
+    CHECK_FALSE(w.node(w.lock.current(1, contender_kind::lock)).empty());
+  }
+
+  TEST_CASE("a place that has no young proof is proved before anybody is let in; nobody proves it meanwhile") {
+    linger_world w;
+    w.one.connector().forget_sent();
+    w.time.run_for(1min);
+    CHECK(w.one.connector().sent(operation::check) <= 1);
+    w.one.connector().forget_sent();
+    const auto call = w.lock.enter(1, contender_kind::lock, {});
+    CHECK(call->what == outcome::waiting);
+    REQUIRE(w.ends(call, outcome::granted));
+    CHECK(w.one.connector().sent(operation::check) == 1);
+    CHECK(w.one.connector().sent() == 1);
+  }
+
+  TEST_CASE("a try for a place that cannot be proved is refused with the connection") {
+    linger_world w;
+    w.time.run_for(1min);
+    w.one.connector().set_trap(operation::check, trap::lost_before_effect);
+    const auto call = w.lock.enter(1, contender_kind::lock, {.once = true});
+    CHECK(w.ends(call, outcome::refused));
+    CHECK(w.queued(0));
+    w.lock_and_unlock();
+  }
+
+  TEST_CASE("a try that must take a new place, without a connection to take it with, is refused and leaves nothing") {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {  // what is told first, the answers or the end of the connection?
+      CAPTURE(seed);
+      calm_world w{seed};
+      simulated_lock lock{w.one, "/q", {.family = lock_family::turns, .turns = 1, .linger = 1h}};
+      const auto observers = w.one.core()->observers();
+      REQUIRE(w.ends(lock.enter(1, contender_kind::lock, {}), outcome::granted));
+      lock.leave(1, contender_kind::lock);  // who is outside? the answer will not come
+      const auto call = lock.enter(1, contender_kind::lock, {.once = true});
+      REQUIRE(call->what == outcome::waiting);
+      w.one.connector().latest()->lose_connection();
+      REQUIRE(w.eventually([&] { return call->what != outcome::waiting; }));
+      lock.leave(1, contender_kind::lock);
+      lock.shut();
+      CHECK(w.one.core()->observers() < observers);
+      CHECK(w.queued(0));
+    }
+  }
+
+  TEST_CASE("turns go on without limit while nobody is outside") {
+    calm_world w;
+    simulated_lock lock{w.one, "/q", {.family = lock_family::turns, .turns = 2}};
+    auto call = lock.enter(1, contender_kind::lock, {});
+    REQUIRE(w.ends(call, outcome::granted));
+    const auto place = lock.current(1, contender_kind::lock).fence().czxid;
+    for (std::uint64_t fiber = 2; fiber < 50; ++fiber) {
+      call = lock.enter(fiber, contender_kind::lock, {});
+      lock.leave(fiber - 1, contender_kind::lock);
+      REQUIRE(w.ends(call, outcome::granted));
+      CHECK(lock.current(fiber, contender_kind::lock).fence().czxid == place);
+      w.time.run_for(20ms);
+    }
+  }
+
+  TEST_CASE("turns are bounded as soon as somebody is outside, who is next then") {
+    calm_world w;
+    simulated_lock lock{w.one, "/q", {.family = lock_family::turns, .turns = 2}};
+    simulated_lock other{w.two, "/q", {lock_family::turns}};
+    auto call = lock.enter(1, contender_kind::lock, {});
+    REQUIRE(w.ends(call, outcome::granted));
+    const auto outsider = other.enter(1, contender_kind::lock, {});
+    REQUIRE(w.queued(2));
+    std::uint64_t fiber = 1;
+    while (fiber < 50) {
+      call = lock.enter(fiber + 1, contender_kind::lock, {});
+      lock.leave(fiber, contender_kind::lock);
+      ++fiber;
+      w.time.run_for(100ms);
+      if (call->what != outcome::granted) break;
+    }
+    CHECK(fiber == 3);  // two turns, and the third waits
+    CHECK(outsider->what == outcome::granted);
+    other.leave(1, contender_kind::lock);
+    CHECK(w.ends(call, outcome::granted));
+  }
+}
+
+}  // namespace latchkey::testing
