@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds, runs the tests. The last line is "<n> passed, <n> failed", in test cases.
 #
-#   tests/run.sh               everything; then again under ASan and UBSan; the tests without fibers also under TSan
+#   tests/run.sh               everything; unit and integration again under ASan and UBSan; without fibers also under TSan
 #   tests/run.sh LABEL         only the tests with this label: unit, integration, testcluster, package, ...
 #   tests/run.sh --asan [LABEL]    only under ASan and UBSan; so does LATCHKEY_SANITIZE=1
 #   tests/run.sh --tsan        only the tests without fibers, under TSan
@@ -84,6 +84,7 @@ while (($# > 0)); do
 done
 if [[ -z $mode && ${LATCHKEY_SANITIZE:-0} == 1 ]]; then mode=asan; fi
 
+latchkey_packages+=("${latchkey_interop_packages[@]}")
 install_packages
 
 # Fibers keep their frames on stacks of their own, where the search for use after return does not work.
@@ -103,7 +104,7 @@ check_label() { # preset
 }
 
 test_normal() {
-  configure "$normal" -DLATCHKEY_BUILD_TESTS=ON -DLATCHKEY_BUILD_EXAMPLES=ON || give_up "CMake failed"
+  configure "$normal" -DLATCHKEY_BUILD_TESTS=ON -DLATCHKEY_BUILD_INTEROP_TESTS=ON -DLATCHKEY_BUILD_EXAMPLES=ON || give_up "CMake failed"
   check_label "$normal"
   prepare "$normal" all all_verify_interface_header_sets
   if [[ -n $label ]]; then
@@ -114,19 +115,23 @@ test_normal() {
 }
 
 test_asan() {
-  configure asan -DLATCHKEY_BUILD_EXAMPLES=OFF || give_up "CMake failed"
+  configure asan -DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF || give_up "CMake failed"
   check_label asan
-  prepare asan all
+  if [[ -n $label ]]; then
+    prepare asan all
+  else
+    prepare asan unit_tests fake_tests histories_tests chaos_tests integration_tests zookeeper_handle_tests
+  fi
   export LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" # of each part: memory is watched in fewer, they are six times slower
   if [[ -n $label ]]; then
     run_tests asan --label-regex "^$label\$"
   else
-    run_tests asan --label-exclude '^(bench|package|source)$' # what does not run our code gains nothing
+    run_tests asan --label-regex '^(unit|integration)$' --label-exclude '^source$' # where our code runs in one process
   fi
 }
 
 test_tsan() {
-  configure tsan -DLATCHKEY_BUILD_EXAMPLES=OFF || give_up "CMake failed"
+  configure tsan -DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF || give_up "CMake failed"
   if ! has_label tsan tsan; then return; fi # what has the label depends on the build
   prepare tsan tsan_tests
   run_tests tsan --label-regex '^tsan$'

@@ -13,6 +13,9 @@ latchkey_packages=(
   # The servers of the test ensemble. Only the package zookeeperd would start one by itself.
   libzookeeper-java default-jre-headless
 )
+# With whom tests/interop shares a lock: for all tests, not for the tour.
+# shellcheck disable=SC2034
+latchkey_interop_packages=('default-jdk-headless|openjdk-17-jdk-headless' libcurator-recipes-java python3-kazoo)
 
 heading() { printf '\n== %s\n' "$*"; }
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checker.hpp"
+
+#include <fmt/format.h>
+
+namespace latchkey::testing {
+namespace {
+
+std::string describe(const period& each) {
+  return fmt::format("{} ({}, session {:x}, czxid {:x}, from {} to {})", each.who, each.kind, each.session, each.czxid,
+                     each.granted, each.ended);
+}
+
+/// The one of the kind that holds longest.
+struct longest {
+  const period* last = nullptr;
+
+  void add(const period& each) {
+    if (last == nullptr || each.ended > last->ended) last = &each;
+  }
+  bool holds_at(std::int64_t time) const { return last != nullptr && last->ended > time; }
+};
+
+/// The one of the kind whose node is the newest.
+struct newest {
+  const period* last = nullptr;
+
+  void add(const period& each) {
+    if (each.czxid != 0 && (last == nullptr || each.czxid > last->czxid)) last = &each;
+  }
+  bool is_behind(const period& each) const { return each.czxid != 0 && last != nullptr && last->czxid > each.czxid; }
+};
+
+}  // namespace
+
+std::vector<std::string> overlaps(const std::vector<period>& periods) {
+  std::vector<std::string> found;
+  longest exclusive;
+  longest any;
+  for (const auto& each : periods) {
+    const auto& against = each.exclusive() ? any : exclusive;
+    if (against.holds_at(each.granted)) {
+      found.push_back(fmt::format("{} and {} overlap", describe(*against.last), describe(each)));
+    }
+    if (each.exclusive()) exclusive.add(each);
+    any.add(each);
+  }
+  return found;
+}
+
+std::vector<std::string> overtakings(const std::vector<period>& periods) {
+  std::vector<std::string> found;
+  newest exclusive;
+  newest any;
+  for (const auto& each : periods) {
+    if (each.kind == "downgraded") continue;
+    const auto& against = each.exclusive() ? any : exclusive;
+    if (against.is_behind(each)) {
+      found.push_back(fmt::format("{} was granted before {}", describe(*against.last), describe(each)));
+    }
+    if (each.exclusive()) exclusive.add(each);
+    any.add(each);
+  }
+  return found;
+}
+
+std::size_t readers_together(const std::vector<period>& periods) {
+  std::size_t count = 0;
+  longest reader;
+  for (const auto& each : periods) {
+    if (each.exclusive()) continue;
+    if (reader.holds_at(each.granted)) ++count;
+    reader.add(each);
+  }
+  return count;
+}
+
+std::string first_of(const std::vector<std::string>& sentences) {
+  if (sentences.empty()) return {};
+  return fmt::format("{} in all; the first: {}", sentences.size(), sentences.front());
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.Revoker;
+import org.apache.curator.framework.state.ConnectionState;
+import org.apache.curator.retry.RetryNTimes;
+
+/** One contender: a session and a thread of its own, which does one command after the other. */
+final class Contender implements Runnable {
+    private final String name;
+    private final BlockingQueue<String> commands = new LinkedBlockingQueue<>();
+    private final CompletableFuture<Long> lost = new CompletableFuture<>();
+    private final CountDownLatch asked = new CountDownLatch(1);
+    private CuratorFramework client;
+    private Locks locks;
+    private InterProcessLock held;
+    private String path;
+    private volatile boolean stopped;
+
+    Contender(String name) {
+        this.name = name;
+    }
+
+    void tell(String command) {
+        if (command.equals("stop")) {
+            stopped = true;
+        } else {
+            commands.add(command);
+        }
+    }
+
+    @Override
+    public void run() {
+        while (true) {
+            String answer;
+            try {
+                answer = obey(commands.take().split(" "));
+            } catch (Exception failure) {
+                answer = "failed " + failure;
+            }
+            CuratorPeer.say(name + " " + answer);
+        }
+    }
+
+    private String obey(String[] words) throws Exception {
+        switch (words[0]) {
+            case "open": // CONNECT SESSION_MS
+                return open(words[1], Integer.parseInt(words[2]));
+            case "take": // KIND PATH
+                path = words[2];
+                held = locks.of(words[1], path);
+                held.acquire();
+                return "held " + locks.czxid(held);
+            case "take_revocable": // KIND PATH
+                path = words[2];
+                final InterProcessMutex mutex = locks.mutex(words[1], path);
+                mutex.makeRevocable(unused -> asked.countDown());
+                mutex.acquire();
+                held = mutex;
+                return "held " + locks.czxid(held);
+            case "try": // KIND PATH MS
+                path = words[2];
+                held = locks.of(words[1], path);
+                return held.acquire(Long.parseLong(words[3]), TimeUnit.MILLISECONDS) ? "held " + locks.czxid(held) : "busy";
+            case "downgrade":
+                downgrade();
+                return "held " + locks.czxid(held);
+            case "release":
+                held.release();
+                return "released";
+            case "believes": // what the lock object says
+                return held.isAcquiredInThisProcess() ? "held" : "not held";
+            case "asked": // waits until somebody asks for the release
+                asked.await();
+                return "asked";
+            case "revoke": // NODE
+                Revoker.attemptRevoke(client, words[1]);
+                return "revoked";
+            case "lost": // waits for the end of the session
+                return "lost " + lost.get();
+            case "queue": // KIND PATH
+                return queue(words[1], words[2]);
+            case "rounds": // PATH COUNT HISTORY HOLD_US KIND,KIND...
+                return rounds(words[1], Integer.parseInt(words[2]), words[3], Long.parseLong(words[4]), words[5].split(","));
+            case "close":
+                client.close();
+                return "closed";
+            default:
+                return "failed: no command " + words[0];
+        }
+    }
+
+    private String open(String connect, int sessionTimeout) throws Exception {
+        client = CuratorFrameworkFactory.builder()
+                .connectString(connect)
+                .sessionTimeoutMs(sessionTimeout)
+                .connectionTimeoutMs(sessionTimeout)
+                .retryPolicy(new RetryNTimes(600, 100))
+                .build();
+        client.getConnectionStateListenable().addListener((unused, state) -> {
+            if (state == ConnectionState.LOST) {
+                lost.complete(System.nanoTime());
+            }
+        });
+        client.start();
+        client.blockUntilConnected();
+        locks = new Locks(client);
+        return "open " + session();
+    }
+
+    private long session() throws Exception {
+        return client.getZookeeperClient().getZooKeeper().getSessionId();
+    }
+
+    private void downgrade() throws Exception {
+        final InterProcessLock writing = held;
+        held = locks.mutex("read", path);
+        held.acquire();
+        writing.release();
+    }
+
+    private String queue(String kind, String ofPath) throws Exception {
+        final StringBuilder answer = new StringBuilder("queue");
+        for (String node : locks.mutex(kind, ofPath).getParticipantNodes()) {
+            answer.append('\t').append(node).append('=').append(new String(client.getData().forPath(node)));
+        }
+        return answer.toString();
+    }
+
+    private String rounds(String ofPath, int count, String file, long holdMicroseconds, String[] kinds) throws Exception {
+        path = ofPath;
+        int done = 0;
+        try (History history = new History(file)) {
+            for (; done < count && !stopped; ++done) {
+                final String kind = kinds[done % kinds.length];
+                round(history, kind, holdMicroseconds);
+            }
+        }
+        return "done " + done;
+    }
+
+    private void round(History history, String kind, long holdMicroseconds) throws Exception {
+        held = locks.mutex(kind.equals("downgrade") ? "write" : kind, path);
+        held.acquire();
+        hold(history, kind.equals("downgrade") ? "write" : kind, holdMicroseconds);
+        if (kind.equals("downgrade")) {
+            downgrade();
+            hold(history, "downgraded", holdMicroseconds);
+        }
+        try {
+            held.release();
+        } catch (Exception gone) { // with its session
+            history.add("failed", name, kind, System.nanoTime(), 0, 0);
+        }
+    }
+
+    private void hold(History history, String kind, long microseconds) throws Exception {
+        final long granted = System.nanoTime();
+        final long session = session();
+        history.add("granted", name, kind, granted, session, 0);
+        final long czxid = locks.czxid(held);
+        if (microseconds > 0) {
+            TimeUnit.MICROSECONDS.sleep(microseconds);
+        }
+        history.add("released", name, kind, System.nanoTime(), session, czxid);
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
+
+/** Curator's locks of one session: an object a path, as a service has them. */
+final class Locks {
+    private final CuratorFramework client;
+    private final Map<String, InterProcessMutex> mutexes = new HashMap<>();
+    private final Map<String, InterProcessReadWriteLock> pairs = new HashMap<>();
+
+    Locks(CuratorFramework client) {
+        this.client = client;
+    }
+
+    InterProcessReadWriteLock pair(String path) {
+        return pairs.computeIfAbsent(path, each -> new InterProcessReadWriteLock(client, each));
+    }
+
+    InterProcessMutex mutex(String kind, String path) {
+        switch (kind) {
+            case "mutex":
+                return mutexes.computeIfAbsent(path, each -> new InterProcessMutex(client, each));
+            case "read":
+                return pair(path).readLock();
+            case "write":
+                return pair(path).writeLock();
+            default:
+                throw new IllegalArgumentException("no kind of lock: " + kind);
+        }
+    }
+
+    InterProcessLock of(String kind, String path) {
+        return kind.equals("semaphore_mutex") ? new InterProcessSemaphoreMutex(client, path) : mutex(kind, path);
+    }
+
+    /** @return the czxid of the node of the calling thread, 0 when it is gone */
+    long czxid(InterProcessLock lock) throws Exception {
+        if (!(lock instanceof InterProcessMutex)) {
+            return 0;
+        }
+        final Method lockPath = InterProcessMutex.class.getDeclaredMethod("getLockPath"); // for subclasses, says Curator
+        lockPath.setAccessible(true);
+        final Object node = lockPath.invoke(lock);
+        final var stat = node == null ? null : client.checkExists().forPath((String) node);
+        return stat == null ? 0 : stat.getCzxid();
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mixed.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace latchkey::testing {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t fewer = 3;
+#else
+constexpr std::size_t fewer = 1;
+#endif
+
+}  // namespace
+
+std::size_t scaled(std::size_t rounds) { return rounds / fewer; }
+
+plan exclusively(std::string path, std::size_t count, std::chrono::microseconds hold) {
+  return {std::move(path), count, hold, {"mutex,reentrant,linger", "fair"}, "mutex", "mutex"};
+}
+
+plan reading_and_writing(std::string path, std::size_t count, std::chrono::microseconds hold) {
+  const std::string both = "read,read,write";
+  return {std::move(path), count, hold, {"read,read,write,read,downgrade", both}, both, both};
+}
+
+mixed_contenders::mixed_contenders(std::chrono::milliseconds session_timeout) {
+  const auto add = [&](peer& where, const char* prefix) {
+    auto who =
+        std::make_unique<contender_there>(where, fresh_name(prefix), servers().connect_string(), session_timeout);
+    all_.push_back({&where, std::move(who), false});
+  };
+  for (auto* start : {start_latchkey, start_latchkey, start_curator, start_kazoo, start_kazoo})
+    processes_.push_back(start());
+  add(*processes_[0], "latchkey");
+  add(*processes_[1], "latchkey");
+  add(*processes_[2], "curator");
+  add(*processes_[2], "curator");
+  add(*processes_[3], "kazoo");
+  add(*processes_[4], "kazoo");
+}
+
+void mixed_contenders::start(const plan& what, history& into) {
+  const std::array kinds{what.latchkey[0], what.latchkey[1], what.curator, what.curator, what.kazoo, what.kazoo};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (kinds[i].empty()) continue;
+    all_[i].busy = true;
+    all_[i].who->say(
+        fmt::format("rounds {} {} {} {} {}", what.path, what.count, into.path(), what.hold.count(), kinds[i]));
+  }
+}
+
+void mixed_contenders::join() {
+  for (auto& each : all_) {
+    if (each.busy) each.who->answer();
+    each.busy = false;
+  }
+}
+
+void mixed_contenders::stop() {
+  for (auto& each : all_) {
+    if (each.busy) each.who->say("stop");
+  }
+  join();
+}
+
+bool mixed_contenders::all_go_on(history& seen, std::size_t more) {
+  const auto before = seen.grants();
+  return eventually([&] {
+    const auto now = seen.grants();
+    return std::all_of(all_.begin(), all_.end(), [&](const one& each) {
+      if (!each.busy) return true;
+      const auto count = [&](const auto& grants) {
+        const auto found = grants.find(each.who->name());
+        return found == grants.end() ? 0 : found->second;
+      };
+      return count(now) >= count(before) + more;
+    });
+  });
+}
+
+void mixed_contenders::kill(const std::string& name, history& into) {
+  const auto chosen = std::find_if(all_.begin(), all_.end(), [&](const one& each) { return each.who->name() == name; });
+  chosen->where->kill();
+  for (auto& each : all_) {
+    if (each.where != chosen->where) continue;
+    each.busy = false;
+    into.killed(each.who->name());
+  }
+}
+
+}  // namespace latchkey::testing

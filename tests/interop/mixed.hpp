@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Contenders of all three languages at one path.
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "history.hpp"
+#include "peers.hpp"
+
+namespace latchkey::testing {
+
+/// @returns `rounds`, or fewer where a sanitizer slows us down.
+std::size_t scaled(std::size_t rounds);
+
+/// What each contender does: `count` rounds at `path` with kinds of lock that it goes through in turns, separated by
+/// commas.
+struct plan {
+  std::string path;
+  std::size_t count = 0;
+  std::chrono::microseconds hold{};
+  std::array<std::string, 2> latchkey;  ///< of each process
+  std::string curator;
+  std::string kazoo;
+};
+
+/// @returns a plan for exclusive locks of every kind.
+plan exclusively(std::string path, std::size_t count, std::chrono::microseconds hold);
+
+/// @returns a plan for readers and writers, of latchkey also for writers that become readers (kazoo cannot, Curator 5.4
+/// does it wrong).
+plan reading_and_writing(std::string path, std::size_t count, std::chrono::microseconds hold);
+
+/// Two processes of latchkey, two clients in a JVM, two processes of Python; each takes the lock again and again.
+class mixed_contenders {
+ public:
+  /// @param session_timeout of every contender
+  explicit mixed_contenders(std::chrono::milliseconds session_timeout = 10s);
+
+  /// Begins rounds of each.
+  void start(const plan& what, history& into);
+
+  /// Waits until each that is busy has done its rounds.
+  void join();
+
+  /// Ends the rounds early, then waits as `join()`.
+  void stop();
+
+  /// Waits until each that is busy has been granted the lock `more` times from now. @returns whether it was in time.
+  bool all_go_on(history& seen, std::size_t more);
+
+  /// Kills the process that runs the contender of this name, and with it the others there, and notes that.
+  void kill(const std::string& name, history& into);
+
+  contender_there& latchkey(std::size_t index) { return *all_[index].who; }
+  contender_there& curator(std::size_t index) { return *all_[2 + index].who; }
+  contender_there& kazoo(std::size_t index) { return *all_[4 + index].who; }
+
+ private:
+  struct one {
+    peer* where = nullptr;
+    std::unique_ptr<contender_there> who;
+    bool busy = false;  ///< has begun rounds, and has not been killed
+  };
+
+  std::vector<std::unique_ptr<peer>> processes_;
+  std::vector<one> all_;
+};
+
+}  // namespace latchkey::testing

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/mutex.hpp>
+
+#include <array>
+
+#include <doctest/doctest.h>
+
+#include "checker.hpp"
+#include "mixed.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+struct other {
+  peer& (*where)();
+  const char* kind;
+};
+
+/// Those that share a lock with `latchkey::mutex`; kazoo with Curator's names, and with its own and
+/// `extra_lock_patterns`.
+constexpr std::array others{other{curator, "mutex"}, other{kazoo, "mutex"}, other{kazoo, "lock"}};
+
+/// Plays it, and checks what was seen. @returns how many grants there were
+std::size_t played(const plan& what) {
+  history seen;
+  mixed_contenders all;
+  all.start(what, seen);
+  all.join();
+  const auto periods = seen.periods();
+  CHECK(first_of(overlaps(periods)) == "");
+  CHECK(first_of(overtakings(periods)) == "");
+  return periods.size();
+}
+
+}  // namespace
+
+TEST_SUITE("mutex") {
+  TEST_CASE("what latchkey holds, Curator and kazoo do not get, and the other way round") {
+    for (const auto& [where, kind] : others) {
+      CAPTURE(kind);
+      const auto path = fresh_path();
+      client here{servers().connect_string(), quick(10s)};
+      mutex ours{here, path};
+      contender_there theirs{where(), fresh_name(kind)};
+      ours.lock();
+      CHECK_FALSE(theirs.try_take(kind, path));
+      theirs.queue_up(kind, path);
+      REQUIRE(queued(path, 2));
+      CHECK_FALSE(theirs.answered());
+      ours.unlock();
+      CHECK(theirs.granted() == servers().exists(path + "/" + queue_at(path)[0])->czxid);
+      CHECK_FALSE(ours.try_lock());
+      CHECK_FALSE(ours.try_lock_for(300ms));
+      theirs.release();
+      REQUIRE(ours.try_lock_for(patience()));
+      ours.unlock();
+      CHECK(queued(path, 0));
+    }
+  }
+
+  TEST_CASE("they are served in the order in which they came") {
+    const auto path = fresh_path();
+    client here{servers().connect_string(), quick(10s)};
+    mutex ours{here, path};
+    contender_there java{curator(), fresh_name("curator")};
+    contender_there python{kazoo(), fresh_name("kazoo")};
+    contender_there late_java{curator(), fresh_name("curator")};
+    ours.lock();
+    java.queue_up("mutex", path);
+    REQUIRE(queued(path, 2));
+    python.queue_up("mutex", path);
+    REQUIRE(queued(path, 3));
+    late_java.queue_up("mutex", path);
+    REQUIRE(queued(path, 4));
+    ours.unlock();
+    const auto first = java.granted();
+    CHECK_FALSE(python.answered());
+    java.release();
+    const auto second = python.granted();
+    CHECK_FALSE(late_java.answered());
+    python.release();
+    const auto third = late_java.granted();
+    late_java.release();
+    CHECK(first < second);
+    CHECK(second < third);
+  }
+
+  TEST_CASE(
+      "of contenders in three languages one at a time has the lock, first come first served, thousands of times") {
+    const auto path = fresh_path();
+    const auto rounds = scaled(500);
+    CHECK(played(exclusively(path, rounds, 0us)) == 6 * rounds);
+    CHECK(queued(path, 0));
+  }
+
+  TEST_CASE("latchkey and kazoo with extra_lock_patterns share a lock, first come first served, many hundred times") {
+    const auto path = fresh_path();
+    const auto rounds = scaled(200);
+    CHECK(played({path, rounds, 0us, {"mutex", "fair"}, "", "lock"}) == 4 * rounds);
+    CHECK(queued(path, 0));
+  }
+}
+
+}  // namespace latchkey::testing
