@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workloads on latchkey.
+
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+
+#include "workloads.hpp"
+
+namespace bench {
+
+using namespace std::chrono_literals;
+
+std::unique_ptr<latchkey::client> connect(const std::string& host) {
+  auto client = std::make_unique<latchkey::client>(host);
+  if (!client->wait_until_connected(10s)) throw std::runtime_error{"no session in 10 s"};
+  return client;
+}
+
+latchkey::client& clients::at(const route& to, std::size_t index) {
+  auto& all = known_[to.name];
+  while (all.size() <= index) all.push_back(connect(to.host(all.size())));
+  return *all[index];
+}
+
+latchkey::mutex& clients::lingering(const route& to) {
+  auto& lock = lingering_[to.name];
+  if (!lock) {
+    lock =
+        std::make_unique<latchkey::mutex>(at(to, 0), "/bench/latchkey/relock", latchkey::mutex_options{.linger = 30s});
+  }
+  return *lock;
+}
+
+}  // namespace bench
+
+int main(int argc, char** argv) {
+  using namespace bench;
+  clients all;
+  std::map<std::string, workload> workloads;
+  const auto add = [&](const char* name, figures (*run)(clients&, const route&, double)) {
+    workloads[name] = [&all, run](const route& to, double seconds) { return run(all, to, seconds); };
+  };
+  add("uncontended", uncontended);
+  add("try_held", try_held);
+  add("relock", relock);
+  add("eight_sessions", eight_sessions);
+  add("one_lock_64", one_lock_64);
+  add("own_locks_256", own_locks_256);
+  add("readers_32", readers_32);
+  add("turns_64", turns_64);
+  add("turns_64_outside", turns_64_outside);
+  add("idle_10000", idle_10000);
+  for (const std::size_t waiters : {10, 100, 1000, 10'000}) {
+    workloads["hand_off_" + std::to_string(waiters)] = [&all, waiters](const route& to, double seconds) {
+      return hand_off(all, to, seconds, waiters);
+    };
+  }
+  return serve({argv + 1, argv + argc}, workloads);
+}

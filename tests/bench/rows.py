@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of the benchmark as data: what is run, by whom, and what is wanted of it.
+
+A figure is named by whose it is and its key: "latchkey.rate". A target compares one figure of ours with a number, or with
+a factor times a figure of somebody else, of the same round."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    text: str
+    figure: str  # the key of latchkey's figure
+    relation: str  # "<=" or ">="
+    factor: float
+    rival: str = ""  # whose figure of the same key; "" when the factor is the limit itself
+    row: str = ""  # of another row
+    own: bool = False  # that row's figure is latchkey's own
+    rows: tuple = ()  # the largest median of these rows by the smallest
+
+    def met(self, value):
+        return value <= self.factor if self.relation == "<=" else value >= self.factor
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    title: str
+    workload: str
+    key: str  # of the figure that the table shows
+    unit: str
+    contestants: tuple
+    route: str = "direct"
+    targets: tuple = ()
+    length: float = 1.0  # times the seconds of a run
+    most_rounds: int = 99
+    counted: bool = False  # requests are counted, in a run of their own
+    alone: bool = False  # each run in a process of its own
+    also: tuple = ()  # keys to be shown beneath
+
+
+hand_offs = ("hand_off_10", "hand_off_100", "hand_off_1000", "hand_off_10000")
+four = ("floor", "latchkey", "curator", "kazoo")
+five = four + ("redis",)
+
+rows = (
+    Row("uncontended", "uncontended lock + unlock", "uncontended", "rate", "cycles/s", five, counted=True, targets=(
+        Target("at most 1.10 x the floor's cycle", "rate", ">=", 1 / 1.10, "floor"),
+        Target("at least 1.8 x Curator", "rate", ">=", 1.8, "curator"))),
+    Row("uncontended_delayed", "the same, 1 ms of delay each way", "uncontended", "rate", "cycles/s", four, route="delayed", targets=(
+        Target("at most 0.5 x Curator's cycle", "rate", ">=", 2.0, "curator"),)),
+    Row("eight_sessions", "8 sessions, one fair_mutex", "eight_sessions", "rate", "hand-offs/s", four, counted=True, targets=(
+        Target("at least 1.7 x Curator", "rate", ">=", 1.7, "curator"),
+        Target("ahead of kazoo", "rate", ">=", 1.0, "kazoo"),
+        Target("at most 1.15 x the floor's hand-off", "rate", ">=", 1 / 1.15, "floor"))),
+    Row("one_lock_64", "64 fibers of one session, one fair_mutex", "one_lock_64", "rate", "hand-offs/s", four, counted=True, targets=(
+        Target("at least 20 x Curator", "rate", ">=", 20, "curator"),
+        Target("ahead of the floor, which has no local neighbours", "rate", ">=", 1.0, "floor"))),
+    Row("turns_64", "64 fibers of one session, one mutex, nobody outside", "turns_64", "rate", "turns/s", ("latchkey",), counted=True, targets=(
+        Target("at least 300 000 turns/s", "rate", ">=", 300_000),)),
+    Row("turns_64_outside", "the same with 8 contenders outside: the longest wait", "turns_64_outside", "longest_wait_in_turns", "turns", ("latchkey",),
+        also=("rate", "grants_outside"), targets=(
+        Target("nobody outside waits for more than 16 turns", "longest_wait_in_turns", "<=", 16),)),
+    Row("own_locks_256", "256 fibers of one session, a lock each", "own_locks_256", "rate", "cycles/s", five, counted=True, targets=(
+        Target("at least 0.95 x the floor", "rate", ">=", 0.95, "floor"),
+        Target("at least 1.25 x Curator", "rate", ">=", 1.25, "curator"))),
+    Row("try_held", "try on a held lock", "try_held", "rate", "tries/s", five, counted=True, targets=(
+        Target("one read", "requests_per_cycle", "<=", 1.01),
+        Target("at least 4 x Curator", "rate", ">=", 4, "curator"))),
+    Row("readers_32", "32 readers of one shared_mutex", "readers_32", "rate", "cycles/s", ("latchkey", "curator", "kazoo"), counted=True, targets=(
+        Target("at least 1000 x Curator", "rate", ">=", 1000, "curator"),)),
+    Row("relock", "lock + unlock again, linger on, nobody waiting", "relock", "median_ns", "ns", ("latchkey", "redis"), counted=True, targets=(
+        Target("median at most 1 us", "median_ns", "<=", 1000),
+        Target("no request", "requests_but_proofs", "<=", 0),
+        Target("ahead of Redis by 20 x", "median_ns", "<=", 1 / 20, "redis"))),
+    Row("hand_off_10", "hand-off, 10 waiters of one process", "hand_off_10", "us_per_hand_off", "us", ("floor", "latchkey"), also=("us_per_deletion",)),
+    Row("hand_off_100", "hand-off, 100 waiters", "hand_off_100", "us_per_hand_off", "us", ("floor", "latchkey"), also=("us_per_deletion",)),
+    Row("hand_off_1000", "hand-off, 1000 waiters", "hand_off_1000", "us_per_hand_off", "us", ("floor", "latchkey"), also=("us_per_deletion",)),
+    Row("hand_off_10000", "hand-off, 10 000 waiters", "hand_off_10000", "us_per_hand_off", "us", ("latchkey",), also=("us_per_deletion",), targets=(
+        Target("of 10, 100, 1000, 10 000 waiters: within 20 % of each other", "us_per_hand_off", "<=", 1.2, rows=hand_offs),)),
+    Row("processes_20", "hand-off, 20 waiters in 20 processes", "processes:1", "us_per_hand_off", "us", ("latchkey",)),
+    Row("processes_1000", "hand-off, 1000 waiters in 20 processes", "processes:50", "us_per_hand_off", "us", ("latchkey",), targets=(
+        Target("at most 1.5 x that of 20 waiters", "us_per_hand_off", "<=", 1.5, row="processes_20", own=True),)),
+    Row("idle_10000", "10 000 idle waiters: memory of one, without its stack", "idle_10000", "bytes_per_waiter", "bytes", ("latchkey",), length=6, most_rounds=3, alone=True,
+        also=("threads_per_client", "threads_for_the_waiters", "cpu_us_per_second", "cpu_us_median_slice", "slices_without_cpu"), targets=(
+        Target("at most 1 KiB a waiter", "bytes_per_waiter", "<=", 1024),
+        Target("at most 4 threads a client", "threads_per_client", "<=", 4),
+        Target("no thread for a waiter", "threads_for_the_waiters", "<=", 0),
+        Target("no CPU between proofs: less than 50 us in the median slice of 100 ms", "cpu_us_median_slice", "<=", 50))),
+)

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process of many that wait for one fair_mutex. Commands, a line each; each is answered with one line of JSON:
+//   lock        takes the lock, and keeps it
+//   add N       N fibers take a place each; answered when they have it
+//   unlock      lets the lock go
+//   drain       waits until each fiber has had the lock; says when the first and the last one got it, in nanoseconds of
+//               CLOCK_MONOTONIC, which processes share
+
+#include <fmt/format.h>
+
+#include <boost/fiber/fiber.hpp>
+#include <boost/fiber/operations.hpp>
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <latchkey/client.hpp>
+#include <latchkey/fair_mutex.hpp>
+#include <latchkey/ticket.hpp>
+
+#include "contestant.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+long long now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(bench::clock::now().time_since_epoch()).count();
+}
+
+class waiter {
+ public:
+  waiter(const std::string& host, const std::string& path) : client_{host}, lock_{client_, path} {}
+
+  /// @returns the answer, as JSON.
+  std::string obey(const std::string& line) {
+    std::istringstream words{line};
+    std::string command;
+    std::size_t count = 0;
+    words >> command >> count;
+    if (command == "lock") {
+      lock_.lock();
+      return "{}";
+    }
+    if (command == "add") {
+      add(count);
+      return "{}";
+    }
+    if (command == "unlock") {
+      lock_.unlock();
+      return "{}";
+    }
+    if (command == "drain") {
+      drain();
+      return fmt::format(R"({{"first": {}, "last": {}}})", first_, last_);
+    }
+    throw std::invalid_argument{"unknown command: " + line};
+  }
+
+ private:
+  void add(std::size_t count) {
+    if (queued_ == 0) first_ = 0;
+    const auto wanted = queued_ + count;
+    for (std::size_t i = 0; i < count; ++i) {
+      fibers_.emplace_back([this] {
+        auto place = lock_.enqueue();
+        ++queued_;
+        place.wait();
+        last_ = now_ns();
+        if (first_ == 0) first_ = last_;
+        lock_.unlock();
+      });
+    }
+    while (queued_ < wanted) boost::this_fiber::sleep_for(200us);
+    boost::this_fiber::sleep_for(2ms);  // what it still had to ask has been sent
+  }
+
+  void drain() {
+    for (auto& fiber : fibers_) fiber.join();
+    fibers_.clear();
+    queued_ = 0;
+  }
+
+  latchkey::client client_;
+  latchkey::fair_mutex lock_;
+  std::vector<boost::fibers::fiber> fibers_;
+  std::size_t queued_ = 0;
+  long long first_ = 0;
+  long long last_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc != 3) throw std::invalid_argument{"usage: bench_waiter HOST:PORT PATH"};
+    waiter self{argv[1], argv[2]};
+    for (std::string line; std::getline(std::cin, line);) {
+      std::cout << self.obey(line) << std::endl;
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::cout << "{\"error\": \"" << error.what() << "\"}" << std::endl;
+    return 1;
+  }
+}

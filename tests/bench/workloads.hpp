@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The workloads of latchkey.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <latchkey/client.hpp>
+#include <latchkey/mutex.hpp>
+
+#include "contestant.hpp"
+
+namespace bench {
+
+/// The clients of each route, kept for the next run; client i is connected to server i of it.
+class clients {
+ public:
+  latchkey::client& at(const route& to, std::size_t index);
+
+  /// A mutex that lingers, from one run to the next.
+  latchkey::mutex& lingering(const route& to);
+
+ private:
+  std::map<std::string, std::vector<std::unique_ptr<latchkey::client>>> known_;
+  std::map<std::string, std::unique_ptr<latchkey::mutex>> lingering_;
+};
+
+/// Connected to one server. @throws std::runtime_error when that takes too long
+std::unique_ptr<latchkey::client> connect(const std::string& host);
+
+// One caller ----------
+figures uncontended(clients& all, const route& to, double seconds);
+figures try_held(clients& all, const route& to, double seconds);
+figures relock(clients& all, const route& to, double seconds);
+
+// Many callers ----------
+figures eight_sessions(clients& all, const route& to, double seconds);
+figures one_lock_64(clients& all, const route& to, double seconds);
+figures own_locks_256(clients& all, const route& to, double seconds);
+figures readers_32(clients& all, const route& to, double seconds);
+
+// Turns ----------
+figures turns_64(clients& all, const route& to, double seconds);
+figures turns_64_outside(clients& all, const route& to, double seconds);
+
+// Waiters ----------
+figures hand_off(clients& all, const route& to, double seconds, std::size_t waiters);
+figures idle_10000(clients& all, const route& to, double seconds);
+
+}  // namespace bench

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many callers who lock and unlock, without a pause, until the time is up.
+
+#include <fmt/format.h>
+
+#include <boost/fiber/operations.hpp>
+#include <deque>
+#include <numeric>
+#include <vector>
+
+#include <latchkey/fair_mutex.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/shared_mutex.hpp>
+
+#include "fibers.hpp"
+#include "workloads.hpp"
+
+namespace bench {
+
+namespace {
+
+/// Until the time is up, and once after it.
+template <class Lock>
+double cycle(Lock& lock, const time_is_up& over) {
+  for (double count = 0;; ++count) {
+    lock.lock();
+    const bool last{over};
+    lock.unlock();
+    if (last) return count;
+  }
+}
+
+double sum(const std::vector<double>& counts) { return std::accumulate(counts.begin(), counts.end(), 0.0); }
+
+}  // namespace
+
+figures eight_sessions(clients& all, const route& to, double seconds) {
+  std::deque<latchkey::fair_mutex> locks;
+  for (std::size_t i = 0; i < 8; ++i) locks.emplace_back(all.at(to, i), "/bench/latchkey/eight_sessions");
+  std::vector<double> counts(locks.size());
+  const time_is_up over{seconds};
+  in_threads(locks.size(), [&](std::size_t i) { counts[i] = cycle(locks[i], over); });
+  return rate_of(sum(counts), seconds, static_cast<double>(counts.size()));
+}
+
+figures one_lock_64(clients& all, const route& to, double seconds) {
+  latchkey::fair_mutex lock{all.at(to, 0), "/bench/latchkey/one_lock_64"};
+  std::vector<double> counts(64);
+  const time_is_up over{seconds};
+  in_fibers(counts.size(), [&](std::size_t i) { counts[i] = cycle(lock, over); });
+  return rate_of(sum(counts), seconds, static_cast<double>(counts.size()));
+}
+
+figures own_locks_256(clients& all, const route& to, double seconds) {
+  std::deque<latchkey::mutex> locks;
+  for (int i = 0; i < 256; ++i)
+    locks.emplace_back(all.at(to, 0), fmt::format("/bench/latchkey/own_locks_256/{:03}", i));
+  std::vector<double> counts(locks.size());
+  const time_is_up over{seconds};
+  in_fibers(locks.size(), [&](std::size_t i) { counts[i] = cycle(locks[i], over); });
+  return rate_of(sum(counts), seconds, static_cast<double>(counts.size()));
+}
+
+/// Each reader lets the others run while it reads, every 16th time: all of them read at once, and the switch between
+/// fibers is not what is measured.
+figures readers_32(clients& all, const route& to, double seconds) {
+  latchkey::shared_mutex lock{all.at(to, 0), "/bench/latchkey/readers_32"};
+  std::vector<double> counts(32);
+  const time_is_up over{seconds};
+  in_fibers(counts.size(), [&](std::size_t i) {
+    for (;; ++counts[i]) {
+      lock.lock_shared();
+      if (static_cast<unsigned>(counts[i]) % 16 == 0) boost::this_fiber::yield();
+      const bool last{over};
+      lock.unlock_shared();
+      if (last) return;
+    }
+  });
+  return rate_of(sum(counts), seconds, static_cast<double>(counts.size()));
+}
+
+}  // namespace bench
