@@ -8,6 +8,14 @@ Registers the doctest program <target> with CTest: an entry per test suite of SU
 - Labels: `unit` (no server), `integration` and `interop` (start servers: run alone), `tsan` (uses no fiber: runs under TSan too), ...
 - TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for those that start servers 300.
 ]=]
+
+# doctest itself, which takes long to compile: once for all programs.
+add_library(doctest_main OBJECT
+  "${CMAKE_CURRENT_LIST_DIR}/doctest_main.cpp"
+  "${CMAKE_CURRENT_LIST_DIR}/progress.cpp")
+target_compile_features(doctest_main PRIVATE cxx_std_20)
+target_link_libraries(doctest_main PUBLIC doctest::doctest)
+
 function(latchkey_doctest)
   cmake_parse_arguments(arg "" "NAME;TIMEOUT" "LABELS;SUITES" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_LABELS)
@@ -29,7 +37,7 @@ function(latchkey_doctest)
     set(timeout ${arg_TIMEOUT})
   endif()
 
-  target_sources(${arg_NAME} PRIVATE "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/progress.cpp")
+  target_link_libraries(${arg_NAME} PRIVATE doctest_main)
 
   set(entries)
   if(arg_SUITES)

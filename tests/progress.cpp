@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of every test program (doctest_test.cmake adds it): names each test case before it runs and says how long it took,
+// Part of every test program, as doctest_main.cpp: names each test case before it runs and says how long it took,
 // so that the output of a program that hung or crashed ends with the name of the guilty one.
 
 #include <cstdio>
@@ -16,9 +16,7 @@ class progress : public doctest::IReporter {
   explicit progress(const doctest::ContextOptions&) {}
 
   void test_case_start(const doctest::TestCaseData& test) override { std::printf("running: %s\n", test.m_name); }
-  void test_case_end(const doctest::CurrentTestCaseStats& result) override {
-    std::printf("%9.3f s\n", result.seconds);
-  }
+  void test_case_end(const doctest::CurrentTestCaseStats& result) override { std::printf("%9.3f s\n", result.seconds); }
 
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
