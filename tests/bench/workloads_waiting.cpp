@@ -27,6 +27,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
+std::chrono::nanoseconds cpu_of_this_thread() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
+}
+
 /// Waiters of one lock that the caller holds; each unlocks as soon as it has been granted the lock.
 class crowd {
  public:
@@ -49,10 +55,10 @@ class crowd {
   }
 
   /// Microseconds from one waiter's grant to the next one's.
-  double microseconds_per_hand_off() const {
-    const std::chrono::duration<double, std::micro> took = last_ - first_;
-    return took.count() / static_cast<double>(fibers_.size() - 1);
-  }
+  double microseconds_per_hand_off() const { return each_took(last_ - first_); }
+
+  /// Of that, what their thread has had the processor for.
+  double cpu_per_hand_off() const { return each_took(cpu_last_ - cpu_first_); }
 
  private:
   void wait_and_pass_on() {
@@ -60,8 +66,16 @@ class crowd {
     ++queued_;
     place.wait();
     last_ = clock::now();
-    if (first_ == clock::time_point{}) first_ = last_;
+    if (passed_ == 0) {
+      first_ = last_;
+      cpu_first_ = cpu_of_this_thread();
+    }
+    if (++passed_ == waiters_) cpu_last_ = cpu_of_this_thread();
     lock_.unlock();
+  }
+
+  double each_took(std::chrono::duration<double, std::micro> all) const {
+    return all.count() / static_cast<double>(waiters_ - 1);
   }
 
   latchkey::fair_mutex& lock_;
@@ -71,6 +85,9 @@ class crowd {
   std::size_t queued_ = 0;
   clock::time_point first_;
   clock::time_point last_;
+  std::chrono::nanoseconds cpu_first_{};
+  std::chrono::nanoseconds cpu_last_{};
+  std::size_t passed_ = 0;
 };
 
 double allocated() {
@@ -124,6 +141,7 @@ figures hand_off(clients& all, const route& to, double seconds, std::size_t wait
   auto& client = all.at(to, 0);
   latchkey::fair_mutex lock{client, fmt::format("/bench/latchkey/hand_off_{}", waiters)};
   std::vector<double> grants;
+  std::vector<double> cpu;
   std::vector<double> deletions;
   const auto begin = clock::now();
   do {
@@ -134,11 +152,13 @@ figures hand_off(clients& all, const route& to, double seconds, std::size_t wait
     lock.unlock();
     waiting.drain();
     grants.push_back(waiting.microseconds_per_hand_off());
+    cpu.push_back(waiting.cpu_per_hand_off());
     // The locals do not wait for the deletions, those outside do; and the next pass is to find nothing of this one.
     while (!latchkey::queue_view{client, lock.path()}.contenders().empty()) boost::this_fiber::sleep_for(1ms);
     deletions.push_back(seconds_since(start) * 1e6 / static_cast<double>(waiters));
   } while (seconds_since(begin) < seconds);
   return {{"us_per_hand_off", median(grants)},
+          {"us_cpu_per_hand_off", median(cpu)},
           {"us_per_deletion", median(deletions)},
           {"passes", static_cast<double>(grants.size())}};
 }
