@@ -16,13 +16,19 @@ bool is_valid(const request& what) {
   if (what.paths.empty() ||
       !std::all_of(what.paths.begin(), what.paths.end(), [](auto& each) { return is_valid(each); }))
     return false;
-  return what.kind == operation::check || (what.paths.size() == 1 && is_valid(what.path));
+  return what.kind != operation::replace || (what.paths.size() == 1 && is_valid(what.path));
 }
 
 std::vector<zoo_op_t> to_checks(const std::vector<std::string>& paths) {
   std::vector<zoo_op_t> checks(paths.size());
   for (std::size_t i = 0; i < paths.size(); ++i) zoo_check_op_init(&checks[i], paths[i].c_str(), -1);
   return checks;
+}
+
+std::vector<zoo_op_t> to_removals(const std::vector<std::string>& paths) {
+  std::vector<zoo_op_t> removals(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) zoo_delete_op_init(&removals[i], paths[i].c_str(), -1);
+  return removals;
 }
 
 /// First the create: of a node that exists already one wants to hear, whatever became of the other.
@@ -35,6 +41,17 @@ std::vector<zoo_op_t> to_replacement(const request& what, const access_list& acl
   return both;
 }
 
+std::vector<zoo_op_t> to_operations(const request& what, const access_list& acl) {
+  switch (what.kind) {
+    case operation::check:
+      return to_checks(what.paths);
+    case operation::remove_all:
+      return to_removals(what.paths);
+    default:
+      return to_replacement(what, acl);
+  }
+}
+
 }  // namespace
 
 /// zoo_amulti frees memory that is not its own when it refuses one of several operations (HAZARDS 15): a path that is
@@ -45,7 +62,7 @@ int multi::call(zhandle_t* handle, request what, const access_list& acl, void_co
   if (!is_valid(what)) return ZBADARGUMENTS;
   if (zoo_state(handle) != ZOO_CONNECTED_STATE) return ZINVALIDSTATE;
   what_ = std::move(what);
-  operations_ = what_.kind == operation::replace ? to_replacement(what_, acl) : to_checks(what_.paths);
+  operations_ = to_operations(what_, acl);
   results_.resize(operations_.size());
   return zoo_amulti(handle, static_cast<int>(operations_.size()), operations_.data(), results_.data(), completion,
                     data);

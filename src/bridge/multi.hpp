@@ -21,7 +21,7 @@ class multi {
   multi(const multi&) = delete;
   multi& operator=(const multi&) = delete;
 
-  /// @param what a `check` or a `replace`
+  /// @param what a `check`, a `remove_all` or a `replace`
   /// @param acl of the node that a `replace` creates
   /// @returns ZBADARGUMENTS or ZINVALIDSTATE when the C client has not been given it; else what that says. After ZOK
   /// this object belongs to the completion: `data` may have been completed and destroyed.

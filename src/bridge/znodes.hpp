@@ -41,10 +41,11 @@ enum class operation : std::uint8_t {
   remove,    ///< path, any version
   children,  ///< path, watch -> children
   get,       ///< path, watch -> data, stat
-  sync,     ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
-  check,    ///< paths: one multi of checks, a quorum operation -> results
-  set,      ///< path, data, any version
-  replace,  ///< path, data, paths[0]: one multi that creates the ephemeral node `path` and deletes `paths[0]`
+  sync,   ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
+  check,  ///< paths: one multi of checks, a quorum operation -> results
+  set,    ///< path, data, any version
+  remove_all,  ///< paths: one multi that deletes them, or none of them -> results
+  replace,     ///< path, data, paths[0]: one multi that creates the ephemeral node `path` and deletes `paths[0]`
 };
 
 enum class create_mode : std::uint8_t { persistent, container, ephemeral_sequential };
@@ -55,7 +56,7 @@ struct request {
   std::string data{};
   create_mode mode{};
   bool watch = false;                ///< tell `on_watch` of the next change of the path
-  std::vector<std::string> paths{};  ///< of `check` and `replace`; not empty
+  std::vector<std::string> paths{};  ///< of `check`, `remove_all` and `replace`; not empty
 };
 
 struct node_stat {
@@ -70,7 +71,7 @@ struct reply {
   std::string data;
   std::vector<std::string> children;
   node_stat stat;
-  std::vector<reply_code> results;  ///< of `check`, one for each path; the first that is not ok is the one that failed
+  std::vector<reply_code> results;  ///< of a multi, one for each path; the first that is not ok is the one that failed
 };
 
 enum class connection_state {

@@ -62,7 +62,7 @@ struct zookeeper_handle::in_flight {
   const std::uint64_t id;
   std::list<in_flight>::iterator self;
   bool silent = false;  // `send` has said that there will be no answer
-  multi operations;     // of a check or a replace
+  multi operations;     // of a check, a remove_all or a replace
 };
 
 /// What the C client calls, on its completion thread: copies out, hands over, returns (HAZARDS 23).
@@ -182,6 +182,7 @@ int zookeeper_handle::call(request what, in_flight& operation) {
       return zoo_aset(handle_, path, what.data.data(), static_cast<int>(what.data.size()), -1, &completions::changed,
                       &operation);
     case operation::check:
+    case operation::remove_all:
     case operation::replace:
       return operation.operations.call(handle_, std::move(what), *options_.acl, &completions::multi_done, &operation);
   }

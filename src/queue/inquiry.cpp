@@ -53,6 +53,11 @@ class inquiry : public std::enable_shared_from_this<inquiry> {
   void on_answer(std::size_t index, reply& answer) {
     switch (answer.code) {
       case reply_code::ok:
+        // Now: what it may still show has gone by the time somebody reads this.
+        if (what_[index].kind == operation::children) {
+          answer.children = core_.reaper().remaining(what_[index].path, answer.children);
+        }
+        break;
       case reply_code::no_node:
         break;
       case reply_code::not_sent:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How a ticket in the queue waits for its turn.
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/path.hpp"
 #include "queue/ticket.hpp"
@@ -38,7 +40,12 @@ void ticket::decide(const reply& listed) {
     if (!explain(listed.code)) resume();
     return;
   }
-  const auto verdict = admit(listed.children, last_component(node_));
+  auto verdict = admit(listed.children, last_component(node_));
+  std::vector<std::string> remaining;
+  if (verdict.what == admission::verdict::wait && core_->reaper().removes(join(*path_, verdict.blocker))) {
+    remaining = core_->reaper().remaining(*path_, listed.children);
+    verdict = admit(remaining, last_component(node_));
+  }
   switch (verdict.what) {
     case admission::verdict::gone:
       return queue_again();  // an operator has deleted it

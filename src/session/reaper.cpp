@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/reaper.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,48 +11,135 @@
 #include "base/path.hpp"
 
 namespace latchkey::detail {
+namespace {
+
+/// Of one transaction; far from what a server takes (jute.maxbuffer, 1 MiB).
+constexpr std::size_t most_gathered = 128;
+constexpr std::size_t most_bytes = 128 * 1024;
+
+}  // namespace
 
 void reaper::remove(std::string path) { add({std::move(path), {}}); }
 
 void reaper::remove_unknown(std::string parent, std::string prefix) { add({std::move(parent), std::move(prefix)}); }
 
+std::vector<std::string> reaper::remaining(const std::string& parent, const std::vector<std::string>& children) const {
+  std::vector<std::string> left;
+  std::copy_if(children.begin(), children.end(), std::back_inserter(left),
+               [&](const std::string& name) { return !removes(join(parent, name)); });
+  return left;
+}
+
 void reaper::add(obligation what) {
   const auto id = ++last_;
-  obligations_.emplace(id, std::move(what));
+  const auto& added = obligations_.emplace(id, std::move(what)).first->second;
+  if (added.prefix.empty()) removed_.insert(added.path);
   discharge(id);
 }
 
 void reaper::on_connected() {
-  for (auto& [id, what] : obligations_) discharge(id);
+  for (const auto id : std::exchange(gathered_, {})) obligations_.at(id).is = obligation::state::open;
+  for (const auto& [id, what] : obligations_) discharge(id);
+}
+
+void reaper::on_session_over() {
+  gathered_.clear();
+  removed_.clear();
+  obligations_.clear();
 }
 
 void reaper::discharge(std::uint64_t id) {
   auto& what = obligations_.at(id);
-  if (what.in_flight || !session_.connected()) return;
-  what.in_flight = true;
-  if (what.prefix.empty()) {
-    remove_now(id, what);
-  } else {
-    look_now(id, what);
-  }
+  if (what.is != obligation::state::open || !session_.connected()) return;
+  if (!what.prefix.empty()) return look_now(id);
+  if (what.alone || deletions_ < gather_beyond_) return remove_now(id);
+  what.is = obligation::state::gathered;
+  gathered_.push_back(id);
 }
 
-void reaper::remove_now(std::uint64_t id, obligation& what) {
+void reaper::remove_now(std::uint64_t id) {
+  auto& what = obligations_.at(id);
+  what.is = obligation::state::under_way;
+  ++deletions_;
   session_.submit({.kind = operation::remove, .path = what.path},
                   [this, id](const reply& removed) { on_removed(id, removed.code); });
 }
 
+void reaper::remove_gathered() {
+  if (gathered_.empty() || !session_.connected()) return;
+  if (gathered_.size() == 1) return remove_now(std::exchange(gathered_, {}).front());
+  request all{.kind = operation::remove_all};
+  numbers ids;
+  for (std::size_t bytes = 0; ids.size() < std::min(gathered_.size(), most_gathered) && bytes < most_bytes;) {
+    const auto id = gathered_[ids.size()];
+    auto& what = obligations_.at(id);
+    what.is = obligation::state::under_way;
+    bytes += what.path.size();
+    all.paths.push_back(what.path);
+    ids.push_back(id);
+  }
+  gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(ids.size()));
+  ++deletions_;
+  session_.submit(std::move(all),
+                  [this, ids = std::move(ids)](const reply& removed) { on_all_removed(ids, removed.code); });
+}
+
 /// A create whose reply was lost may still be on its way to the leader: only after a sync does a list tell.
-void reaper::look_now(std::uint64_t id, obligation& what) {
+void reaper::look_now(std::uint64_t id) {
+  auto& what = obligations_.at(id);
+  what.is = obligation::state::under_way;
   session_.submit({.kind = operation::sync, .path = what.path}, [](const reply&) {});
   session_.submit({.kind = operation::children, .path = what.path},
                   [this, id](const reply& listed) { on_listed(id, listed); });
 }
 
 void reaper::on_removed(std::uint64_t id, reply_code code) {
+  --deletions_;
+  settle(id, code);
+  remove_gathered();
+}
+
+/// All have gone or none has: one that an operator has deleted keeps the others.
+void reaper::on_all_removed(const numbers& ids, reply_code code) {
+  --deletions_;
+  switch (code) {
+    case reply_code::ok:
+    case reply_code::unknown_outcome:
+    case reply_code::not_sent:
+    case reply_code::session_over:
+      for (const auto id : ids) settle(id, code);
+      break;
+    default:
+      for (const auto id : ids) {
+        auto& what = obligations_.at(id);
+        what.alone = true;
+        what.is = obligation::state::open;
+        discharge(id);
+      }
+  }
+  remove_gathered();
+}
+
+void reaper::on_listed(std::uint64_t id, const reply& listed) {
+  auto& what = obligations_.at(id);
+  if (listed.code == reply_code::ok) {
+    for (const auto& name : listed.children) {
+      if (!name.starts_with(what.prefix)) continue;
+      what.path = join(what.path, name);
+      what.prefix.clear();
+      removed_.insert(what.path);
+      return remove_now(id);
+    }
+  }
+  settle(id, listed.code);
+}
+
+/// What the answer means for one of them.
+void reaper::settle(std::uint64_t id, reply_code code) {
   const auto at = obligations_.find(id);
   if (at == obligations_.end()) return;
-  at->second.in_flight = false;
+  auto& what = at->second;
+  what.is = obligation::state::open;
   switch (code) {
     case reply_code::unknown_outcome:
     case reply_code::not_sent:
@@ -63,24 +152,10 @@ void reaper::on_removed(std::uint64_t id, reply_code code) {
       log(log_level::error,
           fmt::format("{}: the ensemble refuses to delete this node of ours (reply {}): it stays until "
                       "the session ends; does the ACL of its parent give us the permission 'd'?",
-                      at->second.path, static_cast<int>(code)));
+                      what.path, static_cast<int>(code)));
   }
+  if (what.prefix.empty()) removed_.erase(what.path);
   obligations_.erase(at);
-}
-
-void reaper::on_listed(std::uint64_t id, const reply& listed) {
-  const auto at = obligations_.find(id);
-  if (at == obligations_.end()) return;
-  auto& what = at->second;
-  if (listed.code == reply_code::ok) {
-    for (const auto& name : listed.children) {
-      if (!name.starts_with(what.prefix)) continue;
-      what.path = join(what.path, name);
-      what.prefix.clear();
-      return remove_now(id, what);
-    }
-  }
-  on_removed(id, listed.code);
 }
 
 }  // namespace latchkey::detail

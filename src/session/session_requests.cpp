@@ -16,13 +16,17 @@ constexpr std::size_t max_in_flight = 1024;
 
 bool is_quorum_operation(operation kind) {
   using enum operation;
-  return kind == create || kind == remove || kind == set || kind == check || kind == replace;
+  return kind != children && kind != get && kind != sync;
+}
+
+bool is_multi(operation kind) {
+  using enum operation;
+  return kind == check || kind == remove_all || kind == replace;
 }
 
 /// A multi that fails is committed, too, as an error.
 bool is_committed(operation kind, const reply& answer) {
-  const bool is_multi = kind == operation::check || kind == operation::replace;
-  return answer.code == reply_code::ok || (is_multi && answer.code == reply_code::no_node);
+  return answer.code == reply_code::ok || (is_multi(kind) && answer.code == reply_code::no_node);
 }
 
 /// Data and children of a path are watched apart, and both end with it.

@@ -169,11 +169,9 @@ TEST_SUITE("fair mutex") {
       CHECK(next == waiters);
       CHECK(disorder == 0);
       CHECK(queued(path, 0));
-      const auto drained = here.since();
-      CHECK(drained.at("delete") == static_cast<std::uint64_t>(waiters) + 1);
-      std::uint64_t others = 0;
-      for (const auto& [name, count] : drained) others += name == "delete" ? 0 : count;
-      CHECK(others <= 4);  // proofs
+      std::uint64_t requests = 0;
+      for (const auto& [name, count] : here.since()) requests += count;
+      CHECK(requests <= static_cast<std::uint64_t>(waiters) / 2);  // deletions, most of them gathered, and proofs
     }
   }
 #endif

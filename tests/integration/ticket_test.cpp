@@ -140,6 +140,19 @@ TEST_SUITE("ticket") {
     CHECK(leaves_nothing(here.path));
   }
 
+  TEST_CASE("places that have just been given up are ahead of nobody") {
+    held_by_another here;
+    std::vector<ticket> others;
+    for (int i = 0; i < 20; ++i) others.push_back(here.lock.enqueue());
+    auto last = here.lock.enqueue();
+    CHECK(last.ahead() == 21);
+    others.clear();  // more deletions than are sent at once
+    CHECK(last.ahead() == 1);
+    last.cancel();
+    here.theirs.unlock();
+    CHECK(leaves_nothing(here.path));
+  }
+
   TEST_CASE("tickets that are abandoned, assigned to or moved from leave nothing") {
     held_by_another here;
     {

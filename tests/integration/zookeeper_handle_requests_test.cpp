@@ -151,6 +151,33 @@ TEST_CASE("a replace whose new node exists leaves both as they were") {
   CHECK(session.ask(on_path(operation::get, "/swap-taken/old")).code == reply_code::ok);
 }
 
+TEST_CASE("a remove_all deletes all in one transaction, or nothing") {
+  one_session session;
+  session.wait_until_connected();
+  session.ask(create("/many"));
+  std::vector<std::string> nodes;
+  for (int i = 0; i < 100; ++i)
+    nodes.push_back(session.ask(create("/many/n-", create_mode::ephemeral_sequential)).path);
+  const auto removal = [](std::vector<std::string> paths) {
+    return request{.kind = operation::remove_all, .paths = std::move(paths)};
+  };
+  const auto none = session.ask(removal({nodes.front(), "/many/none", nodes.back()}));
+  CHECK(none.code == reply_code::no_node);
+  CHECK(none.results == std::vector{reply_code::ok, reply_code::no_node, reply_code::not_sent});
+  CHECK(session.ask(on_path(operation::children, "/many")).children.size() == 100);
+  const auto before = ensemble().exists("/many");
+  const auto done = session.ask(removal(nodes));
+  CHECK(done.code == reply_code::ok);
+  CHECK(done.results == std::vector<reply_code>(100, reply_code::ok));
+  CHECK(session.ask(on_path(operation::children, "/many")).children.empty());
+  const auto after = ensemble().exists("/many");
+  REQUIRE(before);
+  REQUIRE(after);
+  CHECK(after->pzxid > before->pzxid);
+  CHECK(session.send(removal({})) == 0);
+  CHECK(session.send(removal({"/many", "no/slash"})) == 0);
+}
+
 TEST_CASE("a set or a replace whose answer is lost is answered unknown, and has happened") {
   zk::proxy proxy{ensemble().addresses()};
   one_session session{options_for(proxy.connect_string())};

@@ -76,6 +76,8 @@ write_result fake_leader::process(ensemble_session& from, const detail::request&
       return change(from.id, what.path, what.data);
     case operation::check:
       return check(from, what.paths);
+    case operation::remove_all:
+      return remove_all(from, what.paths);
     case operation::replace:
       return replace(from, what);
     case operation::sync:  // is no transaction: it only waits for the ones before it
@@ -179,6 +181,32 @@ write_result fake_leader::replace(ensemble_session& from, const detail::request&
     result = append(removal(from.id, old));
   } else {
     result = refuse(from.id, code);
+  }
+  result.results = std::move(results);
+  return result;
+}
+
+/// One transaction, of an entry of the log for each.
+write_result fake_leader::remove_all(ensemble_session& from, const std::vector<std::string>& paths) {
+  auto outcome = paths.empty() ? reply_code::invalid : reply_code::ok;
+  std::vector<reply_code> results(paths.size(), reply_code::not_sent);
+  for (std::size_t i = 0; i < paths.size() && outcome == reply_code::ok; ++i) {
+    const bool twice = std::find(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(i), paths[i]) !=
+                       paths.begin() + static_cast<std::ptrdiff_t>(i);
+    outcome = forbidden(operation::remove, parent_of(paths[i])) ? reply_code::no_permission
+              : twice                                           ? reply_code::no_node
+                                                                : may_remove(paths[i]);
+    results[i] = outcome;
+  }
+  write_result result;
+  if (outcome == reply_code::ok) {
+    for (const auto& path : paths) {
+      auto removed = removal(from.id, path);
+      removed.continues = &path != &paths.back();
+      result = append(std::move(removed));
+    }
+  } else {
+    result = refuse(from.id, outcome);
   }
   result.results = std::move(results);
   return result;

@@ -63,8 +63,8 @@ class fake_leader {
 
   // Requests:
 
-  /// Takes a `create`, `remove`, `set`, `check`, `replace` or `sync`; all that had to come before it has come or never
-  /// will.
+  /// Takes a `create`, `remove`, `set`, `check`, `remove_all`, `replace` or `sync`; all that had to come before it has
+  /// come or never will.
   write_result process(ensemble_session& from, const detail::request& what);
 
   /// `what` will be processed at `when`, unless the session's next connection is heard of before.
@@ -102,6 +102,7 @@ class fake_leader {
 
   write_result create_requested(ensemble_session& from, const detail::request& what);
   write_result check(ensemble_session& from, const std::vector<std::string>& paths);
+  write_result remove_all(ensemble_session& from, const std::vector<std::string>& paths);
   write_result replace(ensemble_session& from, const detail::request& what);
   detail::reply_code may_create(std::string_view path) const;
   detail::reply_code may_remove(std::string_view path) const;

@@ -33,7 +33,8 @@ struct fake_client {
   process_id process = process_id::none;
   duration timeout{};
   std::vector<std::pair<detail::operation, trap>> traps;
-  std::array<std::uint64_t, 8> sent{};  ///< requests by operation
+  std::array<std::uint64_t, static_cast<std::size_t>(detail::operation::replace) + 1>
+      sent{};  ///< requests by operation
 };
 
 /// Lives as long as the ensemble, so that events may name it. All calls to the listener come from steps of the

@@ -27,6 +27,7 @@ history::history(const history_plan& plan)
   faults_.emplace(ensemble_, lock_paths());
   for (unsigned i = 0; i < plan_.clients; ++i) {
     clients_.push_back(std::make_unique<simulated_client>(ensemble_, options_of(plan_)));
+    clients_.back()->core()->reaper().gather_beyond(plan_.gather_beyond);
     for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) {
       for (unsigned object = 0; object < plan_.objects; ++object) add_object(i, lock);
     }

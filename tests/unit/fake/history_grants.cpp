@@ -65,12 +65,11 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
   std::optional<time_point> base;
   for (const auto& each : queues_.of(grant.lock)) {
     if (each.position < position && detail::blocks(each.kind, grant.kind)) {
-      // A place that one of ours has given up may be there for a little longer: its neighbour need not wait for that.
-      // Whether it had been given up, the tokens tell.
-      if (settings.family != lock_family::fair || each.session != session) {
-        ++grant.overtaken;
-        if (listener_) tell("that overtakes " + ensemble_.paths().text(each.node));
-      }
+      // A place that one of ours has given up may be there for a little longer: nobody of ours need wait for that.
+      const auto path = ensemble_.paths().text(each.node);
+      if (each.session == session && who.object->handle.client().core()->reaper().removes(path)) continue;
+      ++grant.overtaken;
+      if (listener_) tell("that overtakes " + path);
     }
     if (grant.downgraded_from || each.position <= position || !detail::blocks(grant.kind, each.kind)) continue;
     if (!base) base = known_since();

@@ -72,6 +72,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (plan.operators) plan.weather.operator_every = random.between(plan.timeout / 8, plan.timeout);
   if (random.below(4) == 0) plan.weather.revoke_every = random.between(plan.timeout / 8, plan.timeout);
   plan.a_client_closes = random.below(6) == 0;
+  plan.gather_beyond = 1 + random.below(3);
   return plan;
 }
 

@@ -57,6 +57,9 @@ class recording_client final : public detail::connector_listener {
   std::uint64_t set(std::string path, std::string data) {
     return send({.kind = detail::operation::set, .path = std::move(path), .data = std::move(data)});
   }
+  std::uint64_t remove_all(std::vector<std::string> paths) {
+    return send({.kind = detail::operation::remove_all, .paths = std::move(paths)});
+  }
   std::uint64_t replace(std::string old, std::string path, std::string data = "data") {
     return send({.kind = detail::operation::replace,
                  .path = std::move(path),

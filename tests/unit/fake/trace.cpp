@@ -52,6 +52,8 @@ std::string_view to_string(detail::operation kind) noexcept {
       return "check";
     case set:
       return "set";
+    case remove_all:
+      return "remove_all";
     case replace:
       return "replace";
   }

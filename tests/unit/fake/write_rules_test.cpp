@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the fake ensemble, so that it can be trusted against HAZARDS.md: `set` and `replace`.
+// The rules of the fake ensemble, so that it can be trusted against HAZARDS.md: `set`, `replace` and `remove_all`.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -162,6 +162,26 @@ TEST_SUITE("fake writes") {
     CHECK(here.client.events("/q") == std::vector{watch_event::children_changed});
     CHECK(here.client.log.back().id == replaced);
     CHECK(here.ensemble.watches() == 0);
+  }
+
+  TEST_CASE("a remove_all deletes all in one transaction, or nothing") {
+    stage here;
+    const auto more = here.client.wait(here.client.create("/q/n-"))->path;
+    const auto bad = here.client.wait(here.client.remove_all({here.old, "/q/none", more}));
+    CHECK(bad->code == reply_code::no_node);
+    CHECK(bad->results == std::vector{reply_code::ok, reply_code::no_node, reply_code::not_sent});
+    CHECK(here.client.code(here.client.remove_all({here.old, here.old})) == reply_code::no_node);
+    here.ensemble.forbid(operation::remove, "/q");
+    CHECK(here.client.code(here.client.remove_all({here.old})) == reply_code::no_permission);
+    here.ensemble.allow_everything();
+    CHECK(here.queue().size() == 2);
+    CHECK(here.ensemble.log().back().kind == commit_kind::failed);
+    const auto done = here.client.wait(here.client.remove_all({here.old, more}));
+    CHECK(done->code == reply_code::ok);
+    CHECK(done->results == std::vector{reply_code::ok, reply_code::ok});
+    CHECK(here.queue().empty());
+    const auto& log = here.ensemble.log();
+    CHECK(log[log.size() - 1].zxid == log[log.size() - 2].zxid);
   }
 
   TEST_CASE("a write lost before its effect is answered unknown and changes nothing") {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Deletions that are gathered, and what their owners make of nodes that are about to go.
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "fake/calm_world.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t alone = 8;  // so many deletions are sent at once, each for itself
+
+/// Twenty places of one client in one queue.
+struct many_places : calm_world {
+  simulated_lock lock{one, "/q", {lock_family::fair}};
+  std::vector<simulated_lock::place> places;
+
+  many_places() {
+    for (std::uint64_t fiber = 1; fiber <= 20; ++fiber) {
+      places.push_back(lock.make_place());
+      lock.queue(places.back(), fiber);
+    }
+    REQUIRE(queued(20));
+    one.connector().forget_sent();
+  }
+
+  /// All at once: no answer comes meanwhile.
+  void give_up() {
+    for (const auto& each : places) each->cancel();
+  }
+  bool all_is_done() {
+    return eventually([&] { return ensemble.children("/q").empty() && one.unfinished().empty(); });
+  }
+};
+
+/// Two locks of one client, of which the second is released while the deletion of the first is under way.
+struct released_behind_another : calm_world {
+  simulated_lock first{one, "/r", {lock_family::turns}};
+  simulated_lock lock{one, "/q", {lock_family::turns}};
+
+  released_behind_another() {
+    one.core()->reaper().gather_beyond(1);
+    for (auto* const each : {&first, &lock}) {
+      REQUIRE(ends(each->enter(1, contender_kind::lock, {}), outcome::granted));
+    }
+    time.run_for(100ms);
+    one.connector().forget_sent();
+  }
+  void release() {
+    first.leave(1, contender_kind::lock);
+    lock.leave(1, contender_kind::lock);
+    REQUIRE(one.connector().sent() == 1);
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("reaper") {
+  TEST_CASE("a few deletions are sent at once, those that come meanwhile go in one transaction") {
+    many_places w;
+    w.give_up();
+    CHECK(w.one.connector().sent(operation::remove) == alone);
+    REQUIRE(w.all_is_done());
+    CHECK(w.one.connector().sent(operation::remove) == alone);
+    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    std::set<std::int64_t> transactions;
+    for (const auto& each : w.ensemble.log()) {
+      if (each.kind == commit_kind::removed) transactions.insert(each.zxid);
+    }
+    CHECK(transactions.size() == alone + 1);
+  }
+
+  TEST_CASE("one that has been deleted by somebody else does not keep the others") {
+    many_places w;
+    const auto victim = "/q/" + w.ensemble.children("/q").back();
+    w.give_up();
+    w.ensemble.remove(victim);
+    CHECK(w.all_is_done());
+  }
+
+  TEST_CASE("what is gathered is deleted, whatever becomes of the answer") {
+    for (const auto fate : {trap::lost_before_effect, trap::lost_after_effect, trap::lost_then_late}) {
+      CAPTURE(static_cast<int>(fate));
+      for (const auto kind : {operation::remove, operation::remove_all}) {
+        many_places w;
+        w.one.connector().set_trap(kind, fate);
+        w.give_up();
+        CHECK(w.all_is_done());
+      }
+    }
+  }
+
+  TEST_CASE("a refused deletion is given up, gathered or not, and the session goes on") {
+    many_places w;
+    w.ensemble.forbid(operation::remove, "/q");
+    w.give_up();
+    CHECK(w.eventually([&] { return w.one.unfinished().empty(); }));
+    CHECK(w.ensemble.children("/q").size() == 20);
+  }
+
+  TEST_CASE("gathered deletions end with their session") {
+    many_places w;
+    w.give_up();
+    w.ensemble.expire(w.session(w.one));
+    CHECK(w.all_is_done());
+  }
+
+  TEST_CASE("one's own node that is about to go is nobody to wait for") {
+    released_behind_another w;
+    w.release();
+    const auto call = w.lock.enter(1, contender_kind::lock, {});
+    REQUIRE(w.ends(call, outcome::granted));
+    CHECK(w.one.connector().sent(operation::get) == 0);
+    CHECK(w.one.connector().sent(operation::children) == 1);
+    CHECK(w.queued(1));
+  }
+
+  TEST_CASE("nor does it make a try fail") {
+    released_behind_another w;
+    w.release();
+    const auto call = w.lock.enter(1, contender_kind::lock, {.once = true});
+    CHECK(w.ends(call, outcome::granted));
+  }
+
+  TEST_CASE("who came in between is waited for") {
+    released_behind_another w;
+    simulated_lock theirs{w.two, "/q", {lock_family::turns}};
+    const auto between = theirs.enter(1, contender_kind::lock, {});
+    REQUIRE(w.queued(2));
+    w.release();
+    const auto call = w.lock.enter(1, contender_kind::lock, {});
+    REQUIRE(w.ends(between, outcome::granted));
+    w.time.run_for(1s);
+    CHECK(call->what == outcome::waiting);
+    theirs.leave(1, contender_kind::lock);
+    CHECK(w.ends(call, outcome::granted));
+  }
+}
+}  // namespace latchkey::testing
