@@ -52,7 +52,8 @@ class mutex : public detail::timed<mutex> {
   /// Takes the lock if nobody has it. Waits for the ensemble's answer, not for the lock: one read when it is held.
   [[nodiscard]] bool try_lock();
 
-  /// Releases the lock. Does not wait for the ensemble: the deletion is sent, and repeated until it is done.
+  /// Releases the lock. Does not wait for the ensemble: the deletion is sent, and repeated until it is done. Where more
+  /// than eight of one client are under way, it goes together with others, a round trip later at most.
   /// @pre this object was locked; otherwise nothing happens.
   void unlock() noexcept;
 

@@ -48,7 +48,10 @@ class prover {
   void pause(holder& who);
 
   /// @returns whether a grant that arrives now needs no proof of its own.
-  bool fresh() const { return clock_.fresh(strand_.now()) && pulse_->valid_until() > strand_.now(); }
+  bool fresh() const {
+    const auto now = strand_.now();
+    return clock_.fresh(now) && pulse_->valid_until() > now;
+  }
 
   /// @returns what the grants of now live by.
   const std::shared_ptr<pulse>& beat() const noexcept { return pulse_; }
