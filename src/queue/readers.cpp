@@ -2,9 +2,15 @@
 #include "queue/readers.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace latchkey::detail {
+namespace {
+
+constexpr std::size_t most_spare = 64;
+
+}  // namespace
 
 /// One place in the queue, and those who read in it.
 class readers::place final : public ticket_listener, public std::enable_shared_from_this<place> {
@@ -85,11 +91,11 @@ void readers::cancel(const std::shared_ptr<caller>& who) {
 }
 
 bool readers::leave(std::uint64_t fiber) {
-  const auto at = members_.find(fiber);
-  if (at == members_.end()) return false;
-  const auto where = std::move(at->second.where);
-  at->second.grant->release();
-  members_.erase(at);
+  auto left = members_.extract(fiber);
+  if (left.empty()) return false;
+  const auto where = std::move(left.mapped().where);
+  left.mapped().grant->release();
+  if (spare_.size() < most_spare) spare_.push_back(std::move(left));
   if (--where->members == 0) rest(where);
   return true;
 }
@@ -142,10 +148,25 @@ void readers::let_in(const std::shared_ptr<place>& where) {
 
 void readers::join(const std::shared_ptr<place>& where, std::uint64_t fiber) {
   ++where->members;
-  const auto owned = std::make_shared<ownership>(core_, path_, where->ticket->node(),
-                                                 fencing_token{where->ticket->czxid(), where->turns++});
-  if (where->asked_to_release) owned->ask_to_release();
-  members_[fiber] = {where, owned};
+  const fencing_token fence{where->ticket->czxid(), where->turns++};
+  auto& mine = add_member(fiber, where->ticket->node(), fence);
+  mine.where = where;
+  if (where->asked_to_release) mine.grant->ask_to_release();
+}
+
+/// What a member needs is used again by later ones: joining allocates nothing.
+readers::member& readers::add_member(std::uint64_t fiber, const std::string& node, fencing_token fence) {
+  if (spare_.empty() || spare_.back().mapped().grant.use_count() != 1) {
+    auto& added = members_[fiber];
+    added.grant = std::make_shared<ownership>(core_, path_, node, fence);
+    return added;
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);  // what its last user did comes before
+  auto again = std::move(spare_.back());
+  spare_.pop_back();
+  again.key() = fiber;
+  again.mapped().grant->begin_again(node, fence);
+  return members_.insert(std::move(again)).position->second;
 }
 
 void readers::on_outsiders() {

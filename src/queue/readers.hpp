@@ -56,6 +56,7 @@ class readers final : public session_observer, public std::enable_shared_from_th
     std::shared_ptr<place> where;
     std::shared_ptr<ownership> grant;
   };
+  using members = std::unordered_map<std::uint64_t, member>;  // by their fibers
 
   void on_connected() override {}
   void on_session_over() override;
@@ -63,6 +64,7 @@ class readers final : public session_observer, public std::enable_shared_from_th
 
   void let_in(const std::shared_ptr<place>& where);
   void join(const std::shared_ptr<place>& where, std::uint64_t fiber);
+  member& add_member(std::uint64_t fiber, const std::string& node, fencing_token fence);
   void find_place();
   void take_place();
   void rest(const std::shared_ptr<place>& where);
@@ -83,7 +85,8 @@ class readers final : public session_observer, public std::enable_shared_from_th
   caller_line line_;               // of those who wait for newest_
   std::shared_ptr<place> newest_;  // which is waited for, or may be joined
   std::vector<std::shared_ptr<place>> places_;
-  std::unordered_map<std::uint64_t, member> members_;  // by their fibers
+  members members_;
+  std::vector<members::node_type> spare_;
   std::shared_ptr<outsiders> outsiders_;
   time_point shared_until_ = never;
   timer_id linger_timer_;

@@ -11,8 +11,9 @@
 namespace latchkey::detail {
 namespace {
 
-/// From this many on ahead, asking for one name is cheaper than listing them all.
-constexpr std::uint32_t long_line = 64;
+/// From this many on ahead (some 60 KB of names), asking for one is so much cheaper than listing them all that it is
+/// worth the round trip which it costs when all have left.
+constexpr std::uint32_t long_line = 1024;
 
 }  // namespace
 

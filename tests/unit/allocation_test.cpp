@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Turns among local callers take no memory.
+/// Turns among local callers take no memory, nor do readers that join others.
 
 #include <doctest/doctest.h>
 
@@ -62,6 +62,25 @@ TEST_SUITE("allocations") {
           }) == 0);
     CHECK(w.one.connector().sent() == 0);
     lock.leave(fiber, contender_kind::lock);
+  }
+
+  TEST_CASE("a reader that joins others takes no memory") {
+    calm_world w;
+    simulated_lock lock{w.one, "/q", {lock_family::shared}};
+    simulated_lock::call joining;
+    const auto read = [&] {
+      joining = lock.enter(2, contender_kind::read, {});
+      if (joining->what != outcome::granted) std::abort();
+      lock.leave(2, contender_kind::read);
+    };
+    REQUIRE(w.ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
+    REQUIRE(w.ends(lock.enter(2, contender_kind::read, {}), outcome::granted));  // nobody outside waits, it has asked
+    lock.leave(2, contender_kind::read);
+    for (int i = 0; i < 10; ++i) read();
+    CHECK(allocations_of([&] {
+            for (std::uint64_t i = 0; i < turns; ++i) read();
+          }) == 0);
+    lock.leave(1, contender_kind::read);
   }
 }
 }  // namespace latchkey::testing

@@ -90,7 +90,7 @@ TEST_SUITE("ticket") {
 
   TEST_CASE(
       "in a short line a waiter whose predecessor has gone lists once; in a long one it asks for the next name first") {
-    for (const int others : {2, 70}) {
+    for (const int others : {2, 1100}) {
       CAPTURE(others);
       world w;
       w.ensemble.create_container("/q");
@@ -111,7 +111,7 @@ TEST_SUITE("ticket") {
           w.time.run_until([&] { return w.one.connector().sent(detail::operation::get) == 1; }, w.time.now() + 1min));
       w.time.run_for(100ms);
       CHECK(call->what == outcome::waiting);
-      CHECK(w.one.connector().sent(detail::operation::children) == (others > 64 ? 0 : 1));
+      CHECK(w.one.connector().sent(detail::operation::children) == (others > 1024 ? 0 : 1));
       CHECK(w.one.connector().sent() <= 2);
       seat->shut();
       CHECK(w.queued(static_cast<std::size_t>(others) - 1));
