@@ -60,9 +60,10 @@ outsiders::answer outsiders::judge(const reply& listed) const {
   for (const auto& name : listed.children) {
     const auto theirs = parse_contender(name);
     if (!theirs) continue;
-    if (is_ours_(join(path_, name))) {
+    const auto path = join(path_, name);
+    if (is_ours_(path)) {
       here = true;
-    } else if (blocks(mine_, theirs->kind)) {
+    } else if (blocks(mine_, theirs->kind) && !core_.reaper().removes(path)) {
       waiting = true;
     }
   }

@@ -156,10 +156,9 @@ void readers::join(const std::shared_ptr<place>& where, std::uint64_t fiber) {
 
 /// What a member needs is used again by later ones: joining allocates nothing.
 readers::member& readers::add_member(std::uint64_t fiber, const std::string& node, fencing_token fence) {
-  if (spare_.empty() || spare_.back().mapped().grant.use_count() != 1) {
-    auto& added = members_[fiber];
-    added.grant = std::make_shared<ownership>(core_, path_, node, fence);
-    return added;
+  while (!spare_.empty() && spare_.back().mapped().grant.use_count() != 1) spare_.pop_back();  // its user keeps it
+  if (spare_.empty()) {
+    return members_.emplace(fiber, member{{}, std::make_shared<ownership>(core_, path_, node, fence)}).first->second;
   }
   std::atomic_thread_fence(std::memory_order_acquire);  // what its last user did comes before
   auto again = std::move(spare_.back());

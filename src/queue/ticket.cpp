@@ -83,7 +83,11 @@ void ticket::on_failure(const failure& why) {
 
 void ticket::on_lost(loss_reason why) {
   const auto self = shared_from_this();
-  if (why != loss_reason::session_expired) release_node();
+  if (why == loss_reason::node_deleted && !replacement_) {
+    core_->reaper().remove_alone(node_);
+  } else if (why != loss_reason::session_expired) {
+    release_node();
+  }
   finish();
   if (why == loss_reason::node_deleted) first_ = false;  // who knows what else has been deleted
   step_out();
@@ -147,8 +151,10 @@ void ticket::forget_watch() {
 
 /// Whatever there is of our node in this session is handed to the reaper. A create under way looks after itself.
 void ticket::release_node() {
-  if (replacement_) core_->reaper().remove(*replacement_);
-  if (!node_.empty()) {
+  if (replacement_) {  // one of the two is not there
+    core_->reaper().remove_alone(*replacement_);
+    core_->reaper().remove_alone(node_);
+  } else if (!node_.empty()) {
     core_->reaper().remove(node_);
   } else if (create_lost_) {
     core_->reaper().remove_unknown(*path_, prefix_);

@@ -30,7 +30,8 @@ void ticket::peek() {
 void ticket::on_peeked(const reply& listed) {
   switch (listed.code) {
     case reply_code::ok:
-      if (patience_ == patience::once && is_held(core_->reaper().remaining(*path_, listed.children), kind_)) {
+      if (patience_ == patience::once && is_held(listed.children, kind_) &&
+          is_held(core_->reaper().remaining(*path_, listed.children), kind_)) {
         return refuse();
       }
       return enqueue();

@@ -46,7 +46,8 @@ void client_core::for_each_observer(Callable what) {
 }
 
 void client_core::on_connected(bool new_session) {
-  // The order is the order on the wire: first what is to be deleted, then proofs, then who queues.
+  // The order is the order on the wire: first what is to be deleted (but for what is gathered), then proofs, then who
+  // queues.
   reaper_.on_connected();
   prover_.on_connected(new_session);
   tell({client_event::kind::connected, {}, {}});

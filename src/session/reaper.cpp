@@ -19,11 +19,10 @@ constexpr std::size_t most_bytes = 128 * 1024;
 
 }  // namespace
 
-void reaper::remove(std::string path) { add({std::move(path), {}}); }
-
 void reaper::remove_unknown(std::string parent, std::string prefix) { add({std::move(parent), std::move(prefix)}); }
 
 std::vector<std::string> reaper::remaining(const std::string& parent, const std::vector<std::string>& children) const {
+  if (removed_.empty()) return children;
   std::vector<std::string> left;
   std::copy_if(children.begin(), children.end(), std::back_inserter(left),
                [&](const std::string& name) { return !removes(join(parent, name)); });
@@ -70,11 +69,13 @@ void reaper::remove_gathered() {
   if (gathered_.size() == 1) return remove_now(std::exchange(gathered_, {}).front());
   request all{.kind = operation::remove_all};
   numbers ids;
-  for (std::size_t bytes = 0; ids.size() < std::min(gathered_.size(), most_gathered) && bytes < most_bytes;) {
+  std::size_t bytes = 0;
+  while (ids.size() < std::min(gathered_.size(), most_gathered)) {
     const auto id = gathered_[ids.size()];
     auto& what = obligations_.at(id);
-    what.is = obligation::state::under_way;
     bytes += what.path.size();
+    if (bytes > most_bytes && !ids.empty()) break;
+    what.is = obligation::state::under_way;
     all.paths.push_back(what.path);
     ids.push_back(id);
   }
@@ -142,6 +143,8 @@ void reaper::settle(std::uint64_t id, reply_code code) {
   what.is = obligation::state::open;
   switch (code) {
     case reply_code::unknown_outcome:
+      what.alone = true;
+      return discharge(id);
     case reply_code::not_sent:
       return discharge(id);  // now, when the connection is there again; otherwise when it is back
     case reply_code::ok:

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "session/session.hpp"
@@ -27,7 +28,10 @@ class reaper {
   explicit reaper(session& through) : session_{through} {}
 
   /// Deletes the node at `path`.
-  void remove(std::string path);
+  void remove(std::string path) { add({std::move(path), {}}); }
+
+  /// As `remove`, of a node that may well be gone already: not together with others, which it would keep.
+  void remove_alone(std::string path) { add({.path = std::move(path), .prefix = {}, .alone = true}); }
 
   /// Deletes the child of `parent` whose name begins with `prefix`, if the create whose reply was lost has made one.
   void remove_unknown(std::string parent, std::string prefix);
@@ -54,7 +58,7 @@ class reaper {
     std::string path;    // of the node, or of its parent
     std::string prefix;  // of its name when that is not known
     state is = state::open;
-    bool alone = false;  // a transaction with others has failed
+    bool alone = false;  // it may be gone already: a transaction with others would fail
   };
   using numbers = std::vector<std::uint64_t>;
 

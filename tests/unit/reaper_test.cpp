@@ -94,6 +94,43 @@ TEST_SUITE("reaper") {
     }
   }
 
+  TEST_CASE("one that is known to be gone is not gathered with others") {
+    many_places w;
+    simulated_lock other{w.one, "/r", {lock_family::turns}};
+    REQUIRE(w.ends(other.enter(1, contender_kind::lock, {}), outcome::granted));
+    other.current(1, contender_kind::lock).stop_token();  // its node is watched from now on
+    w.time.run_for(100ms);
+    w.ensemble.remove("/r/" + w.ensemble.children("/r").front());
+    w.one.connector().forget_sent();
+    w.give_up();
+    REQUIRE(w.all_is_done());
+    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    CHECK(w.one.connector().sent(operation::remove) == alone + 1);
+  }
+
+  TEST_CASE("what a client that is closed has gathered is deleted") {
+    many_places w;
+    w.one.close();
+    CHECK(w.eventually([&] { return w.one.closed(); }));
+    CHECK(w.ensemble.children("/q").empty());
+    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+  }
+
+  TEST_CASE("more than go into one transaction go in several") {
+    many_places w;
+    std::vector<simulated_lock::place> more;
+    for (std::uint64_t fiber = 101; fiber <= 400; ++fiber) {
+      more.push_back(w.lock.make_place());
+      w.lock.queue(more.back(), fiber);
+    }
+    REQUIRE(w.queued(320));
+    w.one.connector().forget_sent();
+    w.give_up();
+    for (const auto& each : more) each->cancel();
+    REQUIRE(w.all_is_done());
+    CHECK(w.one.connector().sent(operation::remove_all) == 3);  // of 128 at most
+  }
+
   TEST_CASE("a refused deletion is given up, gathered or not, and the session goes on") {
     many_places w;
     w.ensemble.forbid(operation::remove, "/q");
@@ -124,6 +161,23 @@ TEST_SUITE("reaper") {
     w.release();
     const auto call = w.lock.enter(1, contender_kind::lock, {.once = true});
     CHECK(w.ends(call, outcome::granted));
+  }
+
+  TEST_CASE("nor does it count as somebody outside who waits") {
+    released_behind_another w;
+    simulated_lock kept{w.one, "/k", {.family = lock_family::turns, .linger = 1h}};
+    simulated_lock waits{w.one, "/k", {lock_family::turns}};
+    REQUIRE(w.ends(kept.enter(1, contender_kind::lock, {}), outcome::granted));
+    const auto call = waits.enter(2, contender_kind::lock, {});
+    REQUIRE(w.eventually([&] { return w.ensemble.children("/k").size() == 2; }));
+    w.time.run_for(100ms);
+    w.one.connector().forget_sent();
+    w.first.leave(1, contender_kind::lock);
+    waits.cancel(call, contender_kind::lock);
+    kept.leave(1, contender_kind::lock);
+    REQUIRE(w.one.connector().sent(operation::remove) == 1);
+    w.time.run_for(1s);
+    CHECK(w.ensemble.children("/k").size() == 1);  // the one that is kept
   }
 
   TEST_CASE("who came in between is waited for") {

@@ -67,7 +67,10 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
     if (each.position < position && detail::blocks(each.kind, grant.kind)) {
       // A place that one of ours has given up may be there for a little longer: nobody of ours need wait for that.
       const auto path = ensemble_.paths().text(each.node);
-      if (each.session == session && who.object->handle.client().core()->reaper().removes(path)) continue;
+      const bool used = std::any_of(actors_.begin(), actors_.end(), [&](const auto& other) {
+        return other->node == each.node && other->held.valid_until() > time_.now();
+      });
+      if (each.session == session && !used && who.object->handle.client().core()->reaper().removes(path)) continue;
       ++grant.overtaken;
       if (listener_) tell("that overtakes " + path);
     }
