@@ -69,8 +69,12 @@ queue_view::queue_view(client& through, std::string path, std::chrono::nanosecon
   auto& core = *through.core();
   const auto absolute = core.absolute(path_);
   const auto end = detail::deadline_after(core.strand().now(), timeout);
-  const auto listed = detail::inquire(core, path_, {{.kind = detail::operation::children, .path = absolute}}, timeout);
-  const auto sorted = in_order(listed.front().children);
+  // A server may lag behind: who has just been let in by another one is to be seen.
+  const auto listed = detail::inquire(
+      core, path_,
+      {{.kind = detail::operation::sync, .path = absolute}, {.kind = detail::operation::children, .path = absolute}},
+      timeout);
+  const auto sorted = in_order(listed.back().children);
   std::vector<detail::request> reads;
   for (const auto& each : sorted) {
     reads.push_back({.kind = detail::operation::get, .path = detail::join(absolute, each.name)});

@@ -31,8 +31,8 @@ struct contender {
 
 std::string_view to_string(contender::kind kind) noexcept;
 
-/// The queue of one lock path at one moment: holders first, then waiters, in their order. A value; costs one list and
-/// one read a contender, in two round trips.
+/// The queue of one lock path at one moment: holders first, then waiters, in their order. A value; costs one sync,
+/// one list and one read a contender, in two round trips. It shows all that was committed before it was asked for.
 class queue_view {
  public:
   /// Reads the queue: suspends the fiber, or blocks the thread. A path that is not there is an empty queue.
