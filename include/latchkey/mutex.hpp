@@ -53,7 +53,7 @@ class mutex : public detail::timed<mutex> {
   [[nodiscard]] bool try_lock();
 
   /// Releases the lock. Does not wait for the ensemble: the deletion is sent, and repeated until it is done. Where more
-  /// than eight of one client are under way, it goes together with others, a round trip later at most.
+  /// than eight of one client are under way, it goes together with others, a round trip later as a rule.
   /// @pre this object was locked; otherwise nothing happens.
   void unlock() noexcept;
 
