@@ -9,6 +9,7 @@
 
 #include "base/node_name.hpp"
 #include "base/path.hpp"
+#include "queue/admission.hpp"
 #include "queue/inquiry.hpp"
 #include "queue/record.hpp"
 
@@ -39,7 +40,7 @@ std::vector<candidate> in_order(const std::vector<std::string>& children) {
     if (const auto place = detail::parse_contender(name)) sorted.push_back({*place, name});
   }
   std::sort(sorted.begin(), sorted.end(), [](const candidate& a, const candidate& b) {
-    return std::pair{a.place.number, std::string_view{a.name}} < std::pair{b.place.number, std::string_view{b.name}};
+    return detail::rank{a.place.number, a.name} < detail::rank{b.place.number, b.name};
   });
   return sorted;
 }

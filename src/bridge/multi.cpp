@@ -19,16 +19,11 @@ bool is_valid(const request& what) {
   return what.kind != operation::replace || (what.paths.size() == 1 && is_valid(what.path));
 }
 
-std::vector<zoo_op_t> to_checks(const std::vector<std::string>& paths) {
-  std::vector<zoo_op_t> checks(paths.size());
-  for (std::size_t i = 0; i < paths.size(); ++i) zoo_check_op_init(&checks[i], paths[i].c_str(), -1);
-  return checks;
-}
-
-std::vector<zoo_op_t> to_removals(const std::vector<std::string>& paths) {
-  std::vector<zoo_op_t> removals(paths.size());
-  for (std::size_t i = 0; i < paths.size(); ++i) zoo_delete_op_init(&removals[i], paths[i].c_str(), -1);
-  return removals;
+/// @param init zoo_check_op_init or zoo_delete_op_init
+std::vector<zoo_op_t> one_for_each(const std::vector<std::string>& paths, void (*init)(zoo_op_t*, const char*, int)) {
+  std::vector<zoo_op_t> operations(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) init(&operations[i], paths[i].c_str(), -1);
+  return operations;
 }
 
 /// First the create: of a node that exists already one wants to hear, whatever became of the other.
@@ -44,9 +39,9 @@ std::vector<zoo_op_t> to_replacement(const request& what, const access_list& acl
 std::vector<zoo_op_t> to_operations(const request& what, const access_list& acl) {
   switch (what.kind) {
     case operation::check:
-      return to_checks(what.paths);
+      return one_for_each(what.paths, zoo_check_op_init);
     case operation::remove_all:
-      return to_removals(what.paths);
+      return one_for_each(what.paths, zoo_delete_op_init);
     default:
       return to_replacement(what, acl);
   }

@@ -4,35 +4,22 @@
 #include <algorithm>
 
 namespace latchkey::detail {
-namespace {
-
-struct candidate {
-  std::uint32_t number = 0;
-  std::string_view name;
-
-  bool before(const candidate& other) const noexcept {
-    return number != other.number ? number < other.number : name < other.name;
-  }
-};
-
-}  // namespace
-
 admission admit(std::span<const std::string> children, std::string_view me) {
   const auto mine = parse_contender(me);
   admission result;
   result.what = admission::verdict::gone;
   if (!mine || std::find(children.begin(), children.end(), me) == children.end()) return result;
 
-  const candidate self{mine->number, me};
-  candidate nearest;
-  candidate second;
+  const rank self{mine->number, me};
+  rank nearest;
+  rank second;
   for (const auto& name : children) {
     const auto theirs = parse_contender(name);
     if (!theirs || !blocks(theirs->kind, mine->kind)) continue;
-    candidate other{theirs->number, name};
-    if (!other.before(self)) continue;
-    if (result.blockers++ == 0 || nearest.before(other)) std::swap(nearest, other);
-    if (!other.name.empty() && second.before(other)) second = other;
+    rank other{theirs->number, name};
+    if (!(other < self)) continue;
+    if (result.blockers++ == 0 || nearest < other) std::swap(nearest, other);
+    if (!other.name.empty() && second < other) second = other;
   }
   if (result.blockers == 0) {
     result.what = admission::verdict::granted;

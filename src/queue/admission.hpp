@@ -3,6 +3,7 @@
 
 /// Who may hold the lock: a pure function of the children of its path.
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,6 +12,14 @@
 #include "base/node_name.hpp"
 
 namespace latchkey::detail {
+
+/// The order of a queue: by number, then by name.
+struct rank {
+  std::uint32_t number = 0;
+  std::string_view name;
+
+  friend auto operator<=>(const rank&, const rank&) = default;
+};
 
 /// @returns whether a contender of kind `theirs` that is ahead must leave before one of kind `mine` is let in.
 /// Readers go together; everything else goes alone.

@@ -3,15 +3,16 @@
 
 #include <system_error>
 
+#include "base/sole_owner.hpp"
+
 namespace latchkey::detail {
 
 std::shared_ptr<caller> caller_line::make() {
-  if (spare_.empty() || spare_.front().use_count() != 1) {
+  if (spare_.empty() || !is_sole_owner(spare_.front())) {
     auto me = std::make_shared<caller>();
     me->at = line_.insert(line_.end(), me);
     return me;
   }
-  std::atomic_thread_fence(std::memory_order_acquire);  // what its last user did comes before
   const auto& me = spare_.front();
   me->at = spare_.begin();
   line_.splice(line_.end(), spare_, spare_.begin());

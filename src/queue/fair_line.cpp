@@ -49,7 +49,7 @@ grant fair_line::held() {
 std::shared_ptr<caller> fair_line::enter(std::uint64_t fiber, limit how) {
   require_open();
   if (!how.once) refuse_owner(fiber);
-  const auto place = std::make_shared<fair_place>(shared_from_this(), how.once ? patience::once : patience::wait);
+  const auto place = std::make_shared<fair_place>(shared_from_this(), patience_of(how.once));
   const bool hopeless =
       owner_ || !places_.empty() || (!core_->session().connected() && core_->session().ever_connected());
   await(place, fiber, how);

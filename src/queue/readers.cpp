@@ -2,8 +2,9 @@
 #include "queue/readers.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
+
+#include "base/sole_owner.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -127,7 +128,7 @@ void readers::find_place() {
   if (gate_ && !gate_()) return;    // until it opens
   if (std::exchange(newest_->resting, false)) {
     core_->strand().cancel(linger_timer_);
-    newest_->ticket->be(line_.front()->once ? patience::once : patience::wait);
+    newest_->ticket->be(patience_of(line_.front()->once));
     if (!newest_->ticket->refresh()) return;  // proved first
   }
   // A place that is being read has proofs: if none is fresh, a new place will wait for one.
@@ -156,11 +157,10 @@ void readers::join(const std::shared_ptr<place>& where, std::uint64_t fiber) {
 
 /// What a member needs is used again by later ones: joining allocates nothing.
 readers::member& readers::add_member(std::uint64_t fiber, const std::string& node, fencing_token fence) {
-  while (!spare_.empty() && spare_.back().mapped().grant.use_count() != 1) spare_.pop_back();  // its user keeps it
+  while (!spare_.empty() && !is_sole_owner(spare_.back().mapped().grant)) spare_.pop_back();  // its user keeps it
   if (spare_.empty()) {
     return members_.emplace(fiber, member{{}, std::make_shared<ownership>(core_, path_, node, fence)}).first->second;
   }
-  std::atomic_thread_fence(std::memory_order_acquire);  // what its last user did comes before
   auto again = std::move(spare_.back());
   spare_.pop_back();
   again.key() = fiber;
@@ -194,7 +194,7 @@ void readers::take_place() {
   if (before && before->members == 0) give_up(before);
   places_.push_back(newest_);
   newest_->ticket = std::make_shared<ticket>(core_, absolute_, contender_kind::read, *newest_);
-  newest_->ticket->start(line_.front()->once ? patience::once : patience::wait);
+  newest_->ticket->start(patience_of(line_.front()->once));
 }
 
 /// Nobody reads in it, nobody waits for it.

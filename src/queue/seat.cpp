@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queue/seat.hpp"
 
-#include <atomic>
 #include <limits>
 #include <utility>
+
+#include "base/sole_owner.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -147,13 +148,13 @@ void seat::take_place() {
   if (core_->failed()) return on_failed(*core_->failed());
   if (ticket_) {  // it has been kept
     core_->strand().cancel(linger_timer_);
-    ticket_->be(line_.front()->once ? patience::once : patience::wait);
+    ticket_->be(patience_of(line_.front()->once));
     return go_on();
   }
   turns_ = counted_ = 0;
   asked_to_release_ = false;
   ticket_ = std::make_shared<ticket>(core_, absolute_, kind_, *this);
-  ticket_->start(line_.front()->once ? patience::once : patience::wait);
+  ticket_->start(patience_of(line_.front()->once));
 }
 
 void seat::give_up_place() {
@@ -172,10 +173,7 @@ void seat::pass_on() {
 }
 
 std::shared_ptr<ownership> seat::own(fencing_token fence) {
-  if (!spare_ || spare_.use_count() != 1) {
-    return std::make_shared<ownership>(core_, path_, ticket_->node(), fence);
-  }
-  std::atomic_thread_fence(std::memory_order_acquire);  // what its last user did comes before
+  if (!spare_ || !is_sole_owner(spare_)) return std::make_shared<ownership>(core_, path_, ticket_->node(), fence);
   spare_->begin_again(ticket_->node(), fence);
   return std::move(spare_);
 }

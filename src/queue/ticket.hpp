@@ -46,6 +46,9 @@ enum class patience : std::uint8_t {
   keep,  ///< through outages, but not under another place than the one it has got
 };
 
+/// @returns how a caller wants it who tries once, or waits.
+constexpr patience patience_of(bool once) noexcept { return once ? patience::once : patience::wait; }
+
 /// One place in a queue, from the creation of its node to its deletion: a state machine that replies, watches and the
 /// session drive. With the strand held.
 ///
@@ -150,6 +153,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void prove();
   void on_checked(const reply& checked);
   void grant();
+  void begin_to_hold();
   void replace();
   void on_replaced(reply_code code);
   void recover_replacement();

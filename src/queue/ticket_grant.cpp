@@ -43,15 +43,18 @@ void ticket::on_checked(const reply& checked) {
 void ticket::grant() {
   ++step_;
   state_ = state::granted;
+  begin_to_hold();
+  listener_->on_granted();
+}
+
+void ticket::begin_to_hold() {
   if (patience_ == patience::once) patience_ = patience::wait;  // what it was willing to do for the place
   core_->prover().add(*this);
-  listener_->on_granted();
 }
 
 bool ticket::refresh() {
   if (core_->prover().fresh()) {
-    if (patience_ == patience::once) patience_ = patience::wait;
-    core_->prover().add(*this);
+    begin_to_hold();
     return true;
   }
   core_->prover().remove(*this);
