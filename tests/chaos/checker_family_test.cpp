@@ -4,24 +4,10 @@
 
 #include <doctest/doctest.h>
 
-#include "story.hpp"
+#include "verdicts.hpp"
 
 namespace chaos {
 namespace {
-
-const std::string a = "w1.1/0/0";
-const std::string b = "w2.1/0/0";
-const std::string c = "w3.1/0/0";
-
-void accepts(const story& what) {
-  for (const auto& one : check(what.tell())) FAIL_CHECK(to_string(one.which), ": ", one.text);
-}
-
-void refuses(const story& what, rule which) {
-  const auto found = check(what.tell());
-  REQUIRE_FALSE(found.empty());
-  for (const auto& one : found) CHECK_MESSAGE(one.which == which, to_string(one.which), ": ", one.text);
-}
 
 /// A writer that has become a reader, and reads until then.
 story& weaken(story& what, const std::string& who, std::int64_t written, std::int64_t read, std::int64_t until,

@@ -3,27 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "story.hpp"
+#include "verdicts.hpp"
 
 namespace chaos {
-namespace {
-
-const std::string a = "w1.1/0/0";
-const std::string b = "w2.1/0/0";
-const std::string c = "w3.1/0/0";
-
-void accepts(const story& what) {
-  for (const auto& one : check(what.tell())) FAIL_CHECK(to_string(one.which), ": ", one.text);
-}
-
-void refuses(const story& what, rule which) {
-  const auto found = check(what.tell());
-  REQUIRE_FALSE(found.empty());
-  for (const auto& one : found) CHECK_MESSAGE(one.which == which, to_string(one.which), ": ", one.text);
-}
-
-}  // namespace
-
 TEST_CASE("grants one after the other are accepted") {
   accepts(story{}.own(a, 10, 20, 1).own(b, 20, 30, 2).own(a, 31, 31, 3).own(c, 32, 50, 4));
 }

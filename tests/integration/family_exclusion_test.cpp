@@ -117,34 +117,30 @@ TEST_SUITE("family exclusion") {
 #endif
 
   TEST_CASE_TEMPLATE("a lock released by its holder passes to the next in line", Case, LATCHKEY_FAMILY) {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    typename Case::rival holder{first, path};
-    typename Case::lock waiter{second, path};
+    two_of<Case> here;
     std::atomic<bool> granted{false};
     grant before;
     signal held;
     typename Case::actors all;
     all.start([&] {
-      holder.lock();
-      before = holder.held();
+      here.holder.lock();
+      before = here.holder.held();
       held.set();
-      REQUIRE(queued(path, 2));
+      REQUIRE(queued(here.path, 2));
       CHECK_FALSE(granted);
-      holder.unlock();
+      here.holder.unlock();
     });
     all.start([&] {
       held.wait();
-      waiter.lock();
+      here.waiter.lock();
       granted = true;
       CHECK_FALSE(before);
-      CHECK(waiter.held().fence() > before.fence());
-      waiter.unlock();
+      CHECK(here.waiter.held().fence() > before.fence());
+      here.waiter.unlock();
     });
     all.join();
     CHECK(granted);
-    CHECK(queued(path, 0));
+    CHECK(queued(here.path, 0));
   }
 
   TEST_CASE_TEMPLATE("tokens grow over releases, sessions and re-created parents", Case, LATCHKEY_FAMILY) {

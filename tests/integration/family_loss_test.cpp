@@ -95,34 +95,30 @@ TEST_SUITE("family loss") {
 
   TEST_CASE_TEMPLATE("a waiter whose session expired queues again, and is not granted the lock on its old node", Case,
                      LATCHKEY_PROMPT) {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    typename Case::rival holder{first, path};
-    typename Case::lock waiter{second, path};
+    two_of<Case> here;
     signal held;
     typename Case::actors all;
     all.start([&] {
-      holder.lock();
+      here.holder.lock();
       held.set();
-      REQUIRE(queued(path, 2));
-      const auto before = queue_at(path);
-      expire_session(second);
+      REQUIRE(queued(here.path, 2));
+      const auto before = queue_at(here.path);
+      expire_session(here.second);
       REQUIRE(eventually([&] {
-        const auto now = queue_at(path);
+        const auto now = queue_at(here.path);
         return now.size() == 2 && now != before;
       }));
-      CHECK(holder.held());
-      holder.unlock();
+      CHECK(here.holder.held());
+      here.holder.unlock();
     });
     all.start([&] {
       held.wait();
-      CHECK(waiter.try_lock_for(patience()));
-      CHECK(waiter.held());
-      waiter.unlock();
+      CHECK(here.waiter.try_lock_for(patience()));
+      CHECK(here.waiter.held());
+      here.waiter.unlock();
     });
     all.join();
-    CHECK(leaves_nothing(path));
+    CHECK(leaves_nothing(here.path));
   }
 
   TEST_CASE_TEMPLATE("a holder whose node is deleted by an operator is told at once", Case, LATCHKEY_FAMILY) {
@@ -149,64 +145,56 @@ TEST_SUITE("family loss") {
 
   TEST_CASE_TEMPLATE("a waiter whose node is deleted by an operator queues again, or is told when it is let in", Case,
                      LATCHKEY_PROMPT) {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    typename Case::rival holder{first, path};
-    typename Case::lock waiter{second, path};
+    two_of<Case> here;
     signal held;
     typename Case::actors all;
     all.start([&] {
-      holder.lock();
+      here.holder.lock();
       held.set();
-      REQUIRE(queued(path, 2));
-      REQUIRE(servers().remove(path + "/" + queue_at(path).at(1)));
-      CHECK(holder.held());
-      holder.unlock();
+      REQUIRE(queued(here.path, 2));
+      REQUIRE(servers().remove(here.path + "/" + queue_at(here.path).at(1)));
+      CHECK(here.holder.held());
+      here.holder.unlock();
     });
     all.start([&] {
       held.wait();
-      REQUIRE(waiter.try_lock_for(patience()));
+      REQUIRE(here.waiter.try_lock_for(patience()));
       // Who waited for less than a proof lasts has not asked the ensemble again; who wants to be stopped is told now.
-      const auto grant = waiter.held();
+      const auto grant = here.waiter.held();
       const auto stop = grant.stop_token();
-      CHECK(eventually([&] { return queue_at(path).size() == 1 || grant.loss() == loss_reason::node_deleted; }));
-      waiter.unlock();
+      CHECK(eventually([&] { return queue_at(here.path).size() == 1 || grant.loss() == loss_reason::node_deleted; }));
+      here.waiter.unlock();
     });
     all.join();
-    CHECK(queued(path, 0));
+    CHECK(queued(here.path, 0));
   }
 
   TEST_CASE_TEMPLATE("closing a client wakes every waiter, ends every grant and leaves nothing", Case,
                      LATCHKEY_FAMILY) {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    typename Case::rival holder{first, path};
-    typename Case::lock waiter{second, path};
-    typename Case::lock also_held{second, path + "-2"};
-    holder.lock();
+    two_of<Case> here;
+    typename Case::lock also_held{here.second, here.path + "-2"};
+    here.holder.lock();
     also_held.lock();
     const auto grant = also_held.held();
     typename Case::actors all;
     for (int i = 0; i < 3; ++i) {
-      all.start([&] { CHECK(error_of([&] { waiter.lock(); }) == errc::closed); });
+      all.start([&] { CHECK(error_of([&] { here.waiter.lock(); }) == errc::closed); });
     }
     all.start([&] {
-      REQUIRE(queued(path, Case::lock::one_place_each ? 4 : 2));
-      second.close();
-      CHECK(queue_at(path).size() == 1);
-      CHECK(queue_at(path + "-2").empty());
+      REQUIRE(queued(here.path, Case::lock::one_place_each ? 4 : 2));
+      here.second.close();
+      CHECK(queue_at(here.path).size() == 1);
+      CHECK(queue_at(here.path + "-2").empty());
     });
     all.join();
     CHECK_FALSE(grant);
     CHECK(grant.loss() == loss_reason::client_closed);
     also_held.unlock();
     CHECK(error_of([&] { (void)also_held.try_lock(); }) == errc::closed);
-    CHECK(error_of([&] { typename Case::lock(second, path).lock(); }) == errc::closed);
-    CHECK(holder.held());
-    holder.unlock();
-    CHECK(leaves_nothing(path));
+    CHECK(error_of([&] { typename Case::lock(here.second, here.path).lock(); }) == errc::closed);
+    CHECK(here.holder.held());
+    here.holder.unlock();
+    CHECK(leaves_nothing(here.path));
   }
 
   TEST_CASE_TEMPLATE("the reply to the create is lost, after or before its effect", Case, LATCHKEY_FAMILY) {

@@ -14,83 +14,71 @@ namespace latchkey::testing {
 TEST_SUITE("family waiting") {
   TEST_CASE_TEMPLATE("a try fails while somebody else has the lock, and takes it when it is free", Case,
                      LATCHKEY_FAMILY) {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    typename Case::rival holder{first, path};
-    typename Case::lock other{second, path};
+    two_of<Case> here;
     typename Case::actors all;
     all.start([&] {
-      REQUIRE(holder.try_lock());
-      CHECK_FALSE(other.try_lock());
-      CHECK_FALSE(other.try_lock_for(0s));
-      CHECK_FALSE(other.try_lock_for(-1h));
-      CHECK_FALSE(other.try_lock_until(std::chrono::steady_clock::now() - 1s));
-      CHECK(queued(path, 1));
-      holder.unlock();
-      REQUIRE(queued(path, 0));
-      CHECK(other.try_lock());
-      CHECK(other.held());
-      other.unlock();
+      REQUIRE(here.holder.try_lock());
+      CHECK_FALSE(here.waiter.try_lock());
+      CHECK_FALSE(here.waiter.try_lock_for(0s));
+      CHECK_FALSE(here.waiter.try_lock_for(-1h));
+      CHECK_FALSE(here.waiter.try_lock_until(std::chrono::steady_clock::now() - 1s));
+      CHECK(queued(here.path, 1));
+      here.holder.unlock();
+      REQUIRE(queued(here.path, 0));
+      CHECK(here.waiter.try_lock());
+      CHECK(here.waiter.held());
+      here.waiter.unlock();
     });
     all.join();
-    CHECK(leaves_nothing(path));
+    CHECK(leaves_nothing(here.path));
   }
 
   TEST_CASE_TEMPLATE("a timed call ends when it promised to, and leaves nothing", Case, LATCHKEY_FAMILY) {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    typename Case::rival holder{first, path};
-    typename Case::lock other{second, path};
+    two_of<Case> here;
     typename Case::actors all;
     all.start([&] {
-      holder.lock();
+      here.holder.lock();
       const auto start = std::chrono::steady_clock::now();
-      CHECK_FALSE(other.try_lock_for(100ms));
+      CHECK_FALSE(here.waiter.try_lock_for(100ms));
       const auto took = std::chrono::steady_clock::now() - start;
       CHECK(took >= 100ms);
       CHECK(took < patience());
-      CHECK_FALSE(std::unique_lock{other, 20ms}.owns_lock());
-      CHECK_FALSE(std::unique_lock{other, std::chrono::system_clock::now() + 20ms}.owns_lock());
-      CHECK(queued(path, 1));
-      CHECK(holder.held());
-      holder.unlock();
-      CHECK(other.try_lock_for(std::chrono::hours::max()));
-      other.unlock();
+      CHECK_FALSE(std::unique_lock{here.waiter, 20ms}.owns_lock());
+      CHECK_FALSE(std::unique_lock{here.waiter, std::chrono::system_clock::now() + 20ms}.owns_lock());
+      CHECK(queued(here.path, 1));
+      CHECK(here.holder.held());
+      here.holder.unlock();
+      CHECK(here.waiter.try_lock_for(std::chrono::hours::max()));
+      here.waiter.unlock();
     });
     all.join();
-    CHECK(leaves_nothing(path));
+    CHECK(leaves_nothing(here.path));
   }
 
   TEST_CASE_TEMPLATE("a stop token cancels the wait and nothing else", Case, LATCHKEY_FAMILY) {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    typename Case::rival holder{first, path};
-    typename Case::lock other{second, path};
+    two_of<Case> here;
     std::stop_source shutdown;
     signal held;
     typename Case::actors all;
     all.start([&] {
       held.wait();
-      CHECK_FALSE(other.lock(shutdown.get_token()));
-      CHECK_FALSE(other.lock(shutdown.get_token()));
-      CHECK_FALSE(other.try_lock_for(1h, shutdown.get_token()));
+      CHECK_FALSE(here.waiter.lock(shutdown.get_token()));
+      CHECK_FALSE(here.waiter.lock(shutdown.get_token()));
+      CHECK_FALSE(here.waiter.try_lock_for(1h, shutdown.get_token()));
     });
     all.start([&] {
-      holder.lock();
+      here.holder.lock();
       held.set();
-      REQUIRE(queued(path, 2));
+      REQUIRE(queued(here.path, 2));
       shutdown.request_stop();
-      CHECK(queued(path, 1));
-      CHECK(holder.held());
-      holder.unlock();
+      CHECK(queued(here.path, 1));
+      CHECK(here.holder.held());
+      here.holder.unlock();
     });
     all.join();
-    CHECK(other.lock(std::stop_token{}));
-    other.unlock();
-    CHECK(leaves_nothing(path));
+    CHECK(here.waiter.lock(std::stop_token{}));
+    here.waiter.unlock();
+    CHECK(leaves_nothing(here.path));
   }
 
   TEST_CASE_TEMPLATE("locking again what one holds is an error, not a deadlock", Case, LATCHKEY_NOT_REENTRANT) {
@@ -112,24 +100,20 @@ TEST_SUITE("family waiting") {
   }
 
   TEST_CASE_TEMPLATE("waits that time out leave no node and no watch", Case, LATCHKEY_FAMILY) {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    typename Case::rival holder{first, path};
-    typename Case::lock other{second, path};
+    two_of<Case> here;
     typename Case::actors all;
     all.start([&] {
-      holder.lock();
-      for (int i = 0; i < 20; ++i) CHECK_FALSE(other.try_lock_for(2ms));
-      for (int i = 0; i < 50; ++i) CHECK_FALSE(other.try_lock());
-      CHECK(queued(path, 1));
-      CHECK(watches_of(second.session_id()) <= 1);  // on the holder's node: it goes with that
-      holder.unlock();
+      here.holder.lock();
+      for (int i = 0; i < 20; ++i) CHECK_FALSE(here.waiter.try_lock_for(2ms));
+      for (int i = 0; i < 50; ++i) CHECK_FALSE(here.waiter.try_lock());
+      CHECK(queued(here.path, 1));
+      CHECK(watches_of(here.second.session_id()) <= 1);  // on the here.holder's node: it goes with that
+      here.holder.unlock();
     });
     all.join();
-    CHECK(leaves_nothing(path));
-    CHECK(watches_of(first.session_id()) == 0);
-    CHECK(watches_of(second.session_id()) == 0);
+    CHECK(leaves_nothing(here.path));
+    CHECK(watches_of(here.first.session_id()) == 0);
+    CHECK(watches_of(here.second.session_id()) == 0);
   }
 
   TEST_CASE_TEMPLATE("ten thousand failed tries leave nothing", Lock, plain_mutex, reentrant, fair, writer, reader) {

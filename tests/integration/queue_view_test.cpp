@@ -27,6 +27,21 @@ std::string host_name() {
   return name;
 }
 
+/// Two who read, by two clients, and a lock that a writer may wait for.
+struct two_readers {
+  std::string path = fresh_path();
+  client first{servers().connect_string(), quick()};
+  client second{servers().connect_string(), quick()};
+  shared_mutex one{first, path};
+  shared_mutex two{second, path};
+  shared_mutex writer{second, path};
+
+  two_readers() {
+    one.lock_shared();
+    two.lock_shared();
+  }
+};
+
 }  // namespace
 
 TEST_SUITE("queue view") {
@@ -98,29 +113,22 @@ TEST_SUITE("queue view") {
   }
 
   TEST_CASE("readers before the first writer all hold the lock") {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    shared_mutex one{first, path};
-    shared_mutex two{second, path};
-    shared_mutex three{second, path};
-    one.lock_shared();
-    two.lock_shared();
+    two_readers here;
     on_threads all;
     all.start([&] {
-      three.lock();
-      three.unlock();
+      here.writer.lock();
+      here.writer.unlock();
     });
-    REQUIRE(queued(path, 3));
-    const queue_view queue{first, path};
+    REQUIRE(queued(here.path, 3));
+    const queue_view queue{here.first, here.path};
     CHECK(queue.holders().size() == 2);
     REQUIRE(queue.waiters().size() == 1);
     CHECK(queue.waiters()[0].what == contender::kind::write);
     CHECK(to_string(queue).find(" and 1 more since ") != std::string::npos);
-    one.unlock_shared();
-    two.unlock_shared();
+    here.one.unlock_shared();
+    here.two.unlock_shared();
     all.join();
-    CHECK(queued(path, 0));
+    CHECK(queued(here.path, 0));
   }
 
   TEST_CASE("a queue that is empty, or not there, is one of nobody") {
@@ -207,26 +215,19 @@ TEST_SUITE("queue view") {
   }
 
   TEST_CASE("all readers are asked, and those who wait are not") {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    shared_mutex one{first, path};
-    shared_mutex two{second, path};
-    shared_mutex three{second, path};
-    one.lock_shared();
-    two.lock_shared();
+    two_readers here;
     on_threads all;
     all.start([&] {
-      three.lock();
-      CHECK_FALSE(three.held().asked_to_release());
-      three.unlock();
+      here.writer.lock();
+      CHECK_FALSE(here.writer.held().asked_to_release());
+      here.writer.unlock();
     });
-    REQUIRE(queued(path, 3));
-    CHECK(revoke(second, path) == 2);
-    CHECK(eventually([&] { return one.held_shared().asked_to_release(); }));
-    CHECK(eventually([&] { return two.held_shared().asked_to_release(); }));
-    one.unlock_shared();
-    two.unlock_shared();
+    REQUIRE(queued(here.path, 3));
+    CHECK(revoke(here.second, here.path) == 2);
+    CHECK(eventually([&] { return here.one.held_shared().asked_to_release(); }));
+    CHECK(eventually([&] { return here.two.held_shared().asked_to_release(); }));
+    here.one.unlock_shared();
+    here.two.unlock_shared();
     all.join();
   }
 

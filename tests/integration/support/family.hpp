@@ -115,6 +115,16 @@ struct taken_by {
   using actors = Actors;
 };
 
+/// Two clients, one with the lock that is to be had first, one with that which has to wait for it.
+template <class Case>
+struct two_of {
+  std::string path = fresh_path();
+  client first{servers().connect_string(), quick()};
+  client second{servers().connect_string(), quick()};
+  typename Case::rival holder{first, path};
+  typename Case::lock waiter{second, path};
+};
+
 #ifdef LATCHKEY_WITHOUT_FIBERS
 #define LATCHKEY_BOTH(lock, rival) taken_by<lock, rival, on_threads>
 #else
