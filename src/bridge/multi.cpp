@@ -10,13 +10,17 @@
 namespace latchkey::detail {
 namespace {
 
+/// What the ensemble appends to the name of a sequential node: an int, of at least ten digits.
+constexpr std::size_t longest_number = 11;
+
 bool is_valid(const std::string& path) { return path_fault(path).empty(); }
 
 bool is_valid(const request& what) {
   if (what.paths.empty() ||
       !std::all_of(what.paths.begin(), what.paths.end(), [](auto& each) { return is_valid(each); }))
     return false;
-  return what.kind != operation::replace || (what.paths.size() == 1 && is_valid(what.path));
+  const bool creates = what.kind == operation::replace || what.kind == operation::requeue;
+  return !creates || (what.paths.size() == 1 && is_valid(what.path));
 }
 
 /// @param init zoo_check_op_init or zoo_delete_op_init
@@ -27,23 +31,24 @@ std::vector<zoo_op_t> one_for_each(const std::vector<std::string>& paths, void (
 }
 
 /// First the create: of a node that exists already one wants to hear, whatever became of the other.
-std::vector<zoo_op_t> to_replacement(const request& what, const access_list& acl) {
+/// @param created takes the path of the new node, if there is room
+std::vector<zoo_op_t> to_replacement(const request& what, const access_list& acl, std::string& created) {
   std::vector<zoo_op_t> both(2);
-  // No buffer for the name of the new node: it is the one that was asked for.
-  zoo_create_op_init(&both[0], what.path.c_str(), what.data.data(), static_cast<int>(what.data.size()), acl.get(),
-                     ZOO_EPHEMERAL, nullptr, 0);
+  const int mode = what.kind == operation::requeue ? ZOO_EPHEMERAL_SEQUENTIAL : ZOO_EPHEMERAL;
+  zoo_create_op_init(&both[0], what.path.c_str(), what.data.data(), static_cast<int>(what.data.size()), acl.get(), mode,
+                     created.empty() ? nullptr : created.data(), static_cast<int>(created.size()));
   zoo_delete_op_init(&both[1], what.paths.front().c_str(), -1);
   return both;
 }
 
-std::vector<zoo_op_t> to_operations(const request& what, const access_list& acl) {
+std::vector<zoo_op_t> to_operations(const request& what, const access_list& acl, std::string& created) {
   switch (what.kind) {
     case operation::check:
       return one_for_each(what.paths, zoo_check_op_init);
     case operation::remove_all:
       return one_for_each(what.paths, zoo_delete_op_init);
     default:
-      return to_replacement(what, acl);
+      return to_replacement(what, acl, created);
   }
 }
 
@@ -57,7 +62,8 @@ int multi::call(zhandle_t* handle, request what, const access_list& acl, void_co
   if (!is_valid(what)) return ZBADARGUMENTS;
   if (zoo_state(handle) != ZOO_CONNECTED_STATE) return ZINVALIDSTATE;
   what_ = std::move(what);
-  operations_ = to_operations(what_, acl);
+  if (what_.kind == operation::requeue) created_.resize(what_.path.size() + longest_number + 1);
+  operations_ = to_operations(what_, acl, created_);
   results_.resize(operations_.size());
   return zoo_amulti(handle, static_cast<int>(operations_.size()), operations_.data(), results_.data(), completion,
                     data);

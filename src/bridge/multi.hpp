@@ -21,8 +21,8 @@ class multi {
   multi(const multi&) = delete;
   multi& operator=(const multi&) = delete;
 
-  /// @param what a `check`, a `remove_all` or a `replace`
-  /// @param acl of the node that a `replace` creates
+  /// @param what a `check`, a `remove_all`, a `replace` or a `requeue`
+  /// @param acl of the node that a `replace` or a `requeue` creates
   /// @returns ZBADARGUMENTS or ZINVALIDSTATE when the C client has not been given it; else what that says. After ZOK
   /// this object belongs to the completion: `data` may have been completed and destroyed.
   int call(zhandle_t* handle, request what, const access_list& acl, void_completion_t completion, const void* data);
@@ -30,8 +30,12 @@ class multi {
   /// In the completion. @returns one for each operation; those behind the one that failed were not looked at.
   std::vector<reply_code> results() const;
 
+  /// In the completion, after a success. @returns the path of the node that a `requeue` has made; else nothing.
+  const char* created() const { return created_.c_str(); }
+
  private:
   request what_;
+  std::string created_;
   std::vector<zoo_op_t> operations_;
   std::vector<zoo_op_result_t> results_;
 };

@@ -46,6 +46,7 @@ enum class operation : std::uint8_t {
   set,    ///< path, data, any version
   remove_all,  ///< paths: one multi that deletes them, or none of them -> results
   replace,     ///< path, data, paths[0]: one multi that creates the ephemeral node `path` and deletes `paths[0]`
+  requeue,     ///< as `replace`, of an ephemeral sequential node -> path, no stat
 };
 
 enum class create_mode : std::uint8_t { persistent, container, ephemeral_sequential };
@@ -56,7 +57,7 @@ struct request {
   std::string data{};
   create_mode mode{};
   bool watch = false;                ///< tell `on_watch` of the next change of the path
-  std::vector<std::string> paths{};  ///< of `check`, `remove_all` and `replace`; not empty
+  std::vector<std::string> paths{};  ///< of `check`, `remove_all`, `replace` and `requeue`; not empty
 };
 
 struct node_stat {

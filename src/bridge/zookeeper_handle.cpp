@@ -62,7 +62,7 @@ struct zookeeper_handle::in_flight {
   const std::uint64_t id;
   std::list<in_flight>::iterator self;
   bool silent = false;  // `send` has said that there will be no answer
-  multi operations;     // of a check, a remove_all or a replace
+  multi operations;     // of what is a multi
 };
 
 /// What the C client calls, on its completion thread: copies out, hands over, returns (HAZARDS 23).
@@ -107,7 +107,9 @@ struct completions {
 
   static void multi_done(int rc, const void* data) noexcept {
     reply with;
-    with.results = from(data).operations.results();
+    const auto& operations = from(data).operations;
+    with.results = operations.results();
+    if (rc == ZOK) with.path = operations.created();
     answer(data, rc, std::move(with));
   }
 
@@ -184,6 +186,7 @@ int zookeeper_handle::call(request what, in_flight& operation) {
     case operation::check:
     case operation::remove_all:
     case operation::replace:
+    case operation::requeue:
       return operation.operations.call(handle_, std::move(what), *options_.acl, &completions::multi_done, &operation);
   }
   return ZBADARGUMENTS;

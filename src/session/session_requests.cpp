@@ -21,7 +21,7 @@ bool is_quorum_operation(operation kind) {
 
 bool is_multi(operation kind) {
   using enum operation;
-  return kind == check || kind == remove_all || kind == replace;
+  return kind == check || kind == remove_all || kind == replace || kind == requeue;
 }
 
 /// A multi that fails is committed, too, as an error.

@@ -47,6 +47,8 @@ TEST_CASE("a request with a path that is none is not sent") {
   CHECK(session.send(set("no/slash", "new")) == 0);
   CHECK(session.send(replace("/old", "no/slash")) == 0);
   CHECK(session.send(replace("/trailing/", "/new")) == 0);
+  CHECK(session.send(requeue("/old", "no/slash")) == 0);
+  CHECK(session.send(requeue("/trailing/", "/new-")) == 0);
   for (const auto& paths : {std::vector<std::string>{}, {"/one", "/two"}}) {
     auto what = replace("/old", "/new");
     what.paths = paths;
@@ -149,6 +151,55 @@ TEST_CASE("a replace whose new node exists leaves both as they were") {
   CHECK(done.results == std::vector{reply_code::node_exists, reply_code::not_sent});
   CHECK(session.ask(on_path(operation::get, "/swap-taken/new")).data == "data");
   CHECK(session.ask(on_path(operation::get, "/swap-taken/old")).code == reply_code::ok);
+}
+
+TEST_CASE("a requeue gives the next number to a new node of ours, and removes the old one, in one transaction") {
+  one_session session;
+  session.wait_until_connected();
+  session.ask(create("/again"));
+  auto last = session.ask(create("/again/a-", create_mode::ephemeral_sequential)).path;
+  CHECK(last == "/again/a-0000000000");
+  for (int i = 1; i < 12; ++i) {
+    const auto prefix = "/again/" + std::string(static_cast<std::size_t>(i) * 16, 'b') + "-";
+    const auto done = session.ask(requeue(last, prefix));
+    REQUIRE(done.code == reply_code::ok);
+    CHECK(done.results == std::vector{reply_code::ok, reply_code::ok});
+    CHECK(done.path == prefix + (i < 10 ? "000000000" : "00000000") + std::to_string(i));
+    last = done.path;
+    CHECK(session.ask(on_path(operation::children, "/again")).children == std::vector{last.substr(7)});
+  }
+  const auto made = session.ask(on_path(operation::get, last));
+  CHECK(made.data == "data");
+  CHECK(made.stat.ephemeral_owner == session.info_.id);
+  const auto parent = ensemble().exists("/again");
+  REQUIRE(parent);
+  CHECK(parent->pzxid == made.stat.czxid);
+}
+
+TEST_CASE("a requeue whose old node is missing creates nothing") {
+  one_session session;
+  session.wait_until_connected();
+  session.ask(create("/again-missing"));
+  const auto done = session.ask(requeue("/again-missing/old", "/again-missing/new-"));
+  CHECK(done.code == reply_code::no_node);
+  CHECK(done.results == std::vector{reply_code::ok, reply_code::no_node});
+  CHECK(done.path.empty());
+  CHECK(session.ask(on_path(operation::children, "/again-missing")).children.empty());
+}
+
+TEST_CASE("a requeue keeps its container: that has never been empty") {
+  one_session session;
+  session.wait_until_connected();
+  session.ask(create("/again-contained", create_mode::container));
+  auto last = session.ask(create("/again-contained/a-", create_mode::ephemeral_sequential)).path;
+  session.ask(on_path(operation::get, "/again-contained", true));
+  const auto until = std::chrono::steady_clock::now() + 1s;  // some five looks of the ensemble for empty containers
+  while (std::chrono::steady_clock::now() < until) {
+    const auto done = session.ask(requeue(last, "/again-contained/a-"));
+    REQUIRE(done.code == reply_code::ok);
+    last = done.path;
+  }
+  CHECK(session.watches_.empty());
 }
 
 TEST_CASE("a remove_all deletes all in one transaction, or nothing") {

@@ -49,6 +49,7 @@ TEST_CASE("an expired session is told, and takes no more requests") {
   CHECK(session.send(create("/never")) == 0);
   CHECK(session.send(check({"/a", "/b", "/c"})) == 0);
   CHECK(session.send(replace("/a", "/b")) == 0);
+  CHECK(session.send(requeue("/a", "/b-")) == 0);
 }
 
 TEST_CASE("requests in flight when the session expires leave nothing behind") {

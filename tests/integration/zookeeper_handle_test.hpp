@@ -83,6 +83,13 @@ inline request replace(std::string old, std::string path, std::string data = "da
   return what;
 }
 
+inline request requeue(std::string old, std::string prefix) {
+  request what = replace(std::move(old), std::move(prefix));
+  what.kind = operation::requeue;
+  what.mode = create_mode::ephemeral_sequential;
+  return what;
+}
+
 /// One session, and what is heard of it. Sends under the lock that the listener takes, as a client does.
 class one_session final : connector_listener {
  public:

@@ -108,6 +108,18 @@ TEST_CASE("a replace tells who watches the old node and who watches the children
   CHECK(session.order_ == std::vector<std::uint64_t>{1, 2, 3, listed, 0, 0, replaced});
 }
 
+TEST_CASE("a requeue tells who watches the old node that it has gone") {
+  one_session session;
+  one_session other;
+  session.wait_until_connected();
+  other.wait_until_connected();
+  session.ask(create("/again-watched"));
+  const auto old = session.ask(create("/again-watched/a-", create_mode::ephemeral_sequential)).path;
+  CHECK(other.ask(on_path(operation::get, old, true)).code == reply_code::ok);
+  CHECK(session.ask(requeue(old, "/again-watched/b-")).code == reply_code::ok);
+  other.wait_for_watch(watch_event::deleted, old);
+}
+
 TEST_CASE("a get of a missing node leaves no watch") {
   one_session session;
   session.wait_until_connected();

@@ -79,6 +79,7 @@ write_result fake_leader::process(ensemble_session& from, const detail::request&
     case operation::remove_all:
       return remove_all(from, what.paths);
     case operation::replace:
+    case operation::requeue:
       return replace(from, what);
     case operation::sync:  // is no transaction: it only waits for the ones before it
       return {.code = reply_code::ok, .path = 0, .stat = {}, .results = {}, .position = log_.size()};
@@ -92,13 +93,13 @@ write_result fake_leader::process(ensemble_session& from, const detail::request&
 write_result fake_leader::create_requested(ensemble_session& from, const detail::request& what) {
   if (forbidden(operation::create, parent_of(what.path))) return refuse(from.id, reply_code::no_permission);
   const bool sequential = what.mode == detail::create_mode::ephemeral_sequential;
-  auto path = what.path;
-  if (sequential) {
-    const auto* parent = find(parent_of(path));
-    path += sequence(parent ? parent->counter : 0);
-  }
-  return create(from.id, std::move(path), what.data, what.mode == detail::create_mode::container,
-                sequential ? from.id : 0);
+  return create(from.id, sequential ? numbered(what.path) : what.path, what.data,
+                what.mode == detail::create_mode::container, sequential ? from.id : 0);
+}
+
+std::string fake_leader::numbered(const std::string& prefix) const {
+  const auto* parent = find(parent_of(prefix));
+  return prefix + sequence(parent ? parent->counter : 0);
 }
 
 write_result fake_leader::create(std::int64_t session, std::string path, std::string data, bool container,
@@ -166,19 +167,21 @@ write_result fake_leader::change(std::int64_t session, std::string_view path, st
 write_result fake_leader::replace(ensemble_session& from, const detail::request& what) {
   if (what.paths.size() != 1) return refuse(from.id, reply_code::invalid);
   const auto& old = what.paths.front();
-  auto code = forbidden(operation::create, parent_of(what.path)) ? reply_code::no_permission : may_create(what.path);
+  const auto path = what.kind == operation::requeue ? numbered(what.path) : what.path;
+  auto code = forbidden(operation::create, parent_of(path)) ? reply_code::no_permission : may_create(path);
   std::vector results{code, reply_code::not_sent};
   if (code == reply_code::ok) {
     code = forbidden(operation::remove, parent_of(old)) ? reply_code::no_permission : may_remove(old);
-    if (code == reply_code::ok && old == parent_of(what.path)) code = reply_code::not_empty;
+    if (code == reply_code::ok && old == parent_of(path)) code = reply_code::not_empty;
     results.back() = code;
   }
   write_result result;
   if (code == reply_code::ok) {
-    auto created = creation(from.id, what.path, what.data, from.id);
+    auto created = creation(from.id, path, what.data, from.id);
     created.continues = true;
-    append(std::move(created));
+    const auto made = append(std::move(created)).path;
     result = append(removal(from.id, old));
+    result.path = made;
   } else {
     result = refuse(from.id, code);
   }

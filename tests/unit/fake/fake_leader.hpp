@@ -63,8 +63,8 @@ class fake_leader {
 
   // Requests:
 
-  /// Takes a `create`, `remove`, `set`, `check`, `remove_all`, `replace` or `sync`; all that had to come before it has
-  /// come or never will.
+  /// Takes a `create`, `remove`, `set`, `check`, `remove_all`, `replace`, `requeue` or `sync`; all that had to come
+  /// before it has come or never will.
   write_result process(ensemble_session& from, const detail::request& what);
 
   /// `what` will be processed at `when`, unless the session's next connection is heard of before.
@@ -100,6 +100,7 @@ class fake_leader {
  private:
   static constexpr std::int64_t first_session = 0x1000;
 
+  std::string numbered(const std::string& prefix) const;
   write_result create_requested(ensemble_session& from, const detail::request& what);
   write_result check(ensemble_session& from, const std::vector<std::string>& paths);
   write_result remove_all(ensemble_session& from, const std::vector<std::string>& paths);

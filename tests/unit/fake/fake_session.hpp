@@ -33,7 +33,7 @@ struct fake_client {
   process_id process = process_id::none;
   duration timeout{};
   std::vector<std::pair<detail::operation, trap>> traps;
-  std::array<std::uint64_t, static_cast<std::size_t>(detail::operation::replace) + 1>
+  std::array<std::uint64_t, static_cast<std::size_t>(detail::operation::requeue) + 1>
       sent{};  ///< requests by operation
 };
 

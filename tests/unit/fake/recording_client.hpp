@@ -66,6 +66,13 @@ class recording_client final : public detail::connector_listener {
                  .data = std::move(data),
                  .paths = {std::move(old)}});
   }
+  std::uint64_t requeue(std::string old, std::string prefix) {
+    return send({.kind = detail::operation::requeue,
+                 .path = std::move(prefix),
+                 .data = "data",
+                 .mode = detail::create_mode::ephemeral_sequential,
+                 .paths = {std::move(old)}});
+  }
 
   /// Runs until the answer is there. @returns nothing when none came within a minute.
   std::optional<detail::reply> wait(std::uint64_t id) {

@@ -56,6 +56,8 @@ std::string_view to_string(detail::operation kind) noexcept {
       return "remove_all";
     case replace:
       return "replace";
+    case requeue:
+      return "requeue";
   }
   return "?";
 }

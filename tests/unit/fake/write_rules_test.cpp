@@ -164,6 +164,35 @@ TEST_SUITE("fake writes") {
     CHECK(here.ensemble.watches() == 0);
   }
 
+  TEST_CASE("a requeue is one transaction: the new node has the next number, the old one has gone") {
+    stage here;
+    const auto done = here.client.wait(here.client.requeue(here.old, "/q/mine-"));
+    REQUIRE(done->code == reply_code::ok);
+    CHECK(done->results == std::vector{reply_code::ok, reply_code::ok});
+    CHECK(done->stat.czxid == 0);  // a multi does not tell
+    CHECK(here.old == "/q/n-0000000000");
+    CHECK(done->path == "/q/mine-0000000001");
+    CHECK(here.queue() == std::vector{done->path.substr(3)});
+    CHECK(here.ensemble.owner(done->path) == here.client.info.id);
+    const auto& log = here.ensemble.log();
+    CHECK(log[log.size() - 1].zxid == log[log.size() - 2].zxid);
+    CHECK(here.ensemble.czxid(done->path) == log.back().zxid);
+  }
+
+  TEST_CASE("a requeue whose old node is missing, or that lacks a permission, changes nothing") {
+    stage here;
+    const auto missing = here.client.wait(here.client.requeue("/q/none", "/q/mine-"));
+    CHECK(missing->code == reply_code::no_node);
+    CHECK(missing->results == std::vector{reply_code::ok, reply_code::no_node});
+    CHECK(missing->path.empty());
+    for (const auto kind : {operation::create, operation::remove}) {
+      here.ensemble.forbid(kind, "/q");
+      CHECK(here.client.code(here.client.requeue(here.old, "/q/mine-")) == reply_code::no_permission);
+      here.ensemble.allow_everything();
+    }
+    CHECK(here.has_only(here.old));
+  }
+
   TEST_CASE("a remove_all deletes all in one transaction, or nothing") {
     stage here;
     const auto more = here.client.wait(here.client.create("/q/n-"))->path;
