@@ -57,6 +57,7 @@ std::shared_ptr<caller> fair_line::enter(std::uint64_t fiber, limit how) {
   if (how.once && hopeless) {
     place->settle(caller::outcome::refused);
   } else {
+    if (places_.empty() && !owner_) anticipation_.wanted(core_->strand().now());
     add(place);
     place->start();
   }
@@ -73,7 +74,13 @@ void fair_line::cancel(const std::shared_ptr<caller>& who) {
 void fair_line::leave() {
   if (!owner_) return;
   std::exchange(owner_, nullptr)->release();
-  std::exchange(owning_place_, nullptr)->give_up();  // its neighbour may have the lock now
+  const auto left = std::exchange(owning_place_, nullptr);
+  const bool last = places_.size() == 1 && anticipation_.left(core_->strand().now());
+  if (last && !left->asked_to_release_) {
+    former_ = left->leave_for_another();
+  } else {
+    left->give_up();  // its neighbour may have the lock now
+  }
   const auto next = std::exchange(next_, nullptr);
   if (next && next->ticket_ && next->ticket_->granted() && next->ticket_->refresh()) turn_of(next);
 }
@@ -118,7 +125,8 @@ void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
     return;
   }
   if (!place->caller_ || place->for_place_) return;  // until somebody waits for it
-  owner_ = std::make_shared<ownership>(core_, path_, place->ticket_->node(), fencing_token{place->ticket_->czxid(), 0});
+  const auto& with = *place->ticket_;
+  owner_ = std::make_shared<ownership>(core_, path_, with.node(), fencing_token{with.czxid(), with.first_turn()});
   owning_place_ = place;
   owning_fiber_ = place->caller_->fiber;
   place->spent_ = true;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "queue/anticipation.hpp"
 #include "queue/caller.hpp"
 #include "queue/neighbours.hpp"
 #include "queue/ownership.hpp"
@@ -63,6 +64,8 @@ class fair_line final : public std::enable_shared_from_this<fair_line> {
   std::shared_ptr<ownership> owner_;
   std::shared_ptr<fair_place> owning_place_;
   std::uint64_t owning_fiber_ = 0;
+  anticipation anticipation_;
+  std::unique_ptr<former_place> former_;
   std::shared_ptr<fair_place> next_;  // its turn has come, before the one who lost the lock has unlocked it
 };
 
@@ -97,6 +100,8 @@ class fair_place final : public ticket_listener, public std::enable_shared_from_
 
   void start();
   void give_up();
+  std::unique_ptr<former_place> leave_for_another();
+  std::shared_ptr<ticket> step_out();
   void settle(caller::outcome what);
   void require_place() const;
   failure place_lost() const;

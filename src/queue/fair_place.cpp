@@ -110,14 +110,25 @@ void fair_place::start() {
   asked_to_release_ = false;
   auto& core = line_->core_;
   ticket_ = std::make_shared<ticket>(core, line_->absolute_, contender_kind::lock, *this, line_->neighbours_);
-  ticket_->start(how_);
+  ticket_->start(how_, std::move(line_->former_));
 }
 
 void fair_place::give_up() {
+  if (const auto left = step_out()) left->leave();
+}
+
+/// @pre it has been the owner's.
+std::unique_ptr<former_place> fair_place::leave_for_another() {
+  const auto left = step_out();
+  return left ? left->leave_for_another(left->first_turn() + 1) : nullptr;
+}
+
+/// @returns its ticket, if it has one.
+std::shared_ptr<ticket> fair_place::step_out() {
   const auto self = shared_from_this();
   line_->remove(self);
   if (line_->next_ == self) line_->next_ = nullptr;
-  if (const auto left = std::exchange(ticket_, nullptr)) left->leave();
+  return std::exchange(ticket_, nullptr);
 }
 
 void fair_place::settle(caller::outcome what) {

@@ -70,6 +70,7 @@ std::shared_ptr<caller> seat::enter(std::uint64_t fiber, limit how) {
   if (how.once && hopeless) {
     line_.settle(me, caller::outcome::refused);
   } else if (!busy) {
+    if (!ticket_) anticipation_.wanted(core_->strand().now());
     take_place();
   }
   return me;
@@ -101,7 +102,7 @@ void seat::go_on() {
   if (may_go_on()) {
     if (ticket_->refresh()) on_granted();
   } else if (outsiders_->known() != outsiders::answer::asked) {
-    give_up_place();
+    leave_place();
     take_place();
   }  // otherwise the answer decides
 }
@@ -131,7 +132,10 @@ void seat::rest() {
                            !core_->failed() && core_->session().connected();
   if (wanted_soon) outsiders_->watch();
   const auto known = outsiders_->known();
-  if (!wanted_soon || known == outsiders::answer::waiting || known == outsiders::answer::gone) return give_up_place();
+  if (!wanted_soon || known == outsiders::answer::waiting || known == outsiders::answer::gone) {
+    const bool wanted_at_once = anticipation_.left(core_->strand().now());
+    return wanted_at_once && ticket_ && !asked_to_release_ ? leave_place() : give_up_place();
+  }
   if (linger_timer_) return;
   ticket_->rest();
   linger_timer_ = core_->strand().in(options_.linger, [weak = weak_from_this()] {
@@ -154,7 +158,7 @@ void seat::take_place() {
   turns_ = counted_ = 0;
   asked_to_release_ = false;
   ticket_ = std::make_shared<ticket>(core_, absolute_, kind_, *this);
-  ticket_->start(patience_of(line_.front()->once));
+  ticket_->start(patience_of(line_.front()->once), std::move(former_));
 }
 
 void seat::give_up_place() {
@@ -163,9 +167,17 @@ void seat::give_up_place() {
   if (const auto place = std::exchange(ticket_, nullptr)) place->leave();
 }
 
+/// For another one, which will be wanted at once.
+void seat::leave_place() {
+  core_->strand().cancel(linger_timer_);
+  outsiders_->stop();
+  former_ = std::exchange(ticket_, nullptr)->leave_for_another(turns_);
+}
+
 void seat::pass_on() {
   const auto next = line_.front();
   owning_fiber_ = next->fiber;
+  if (turns_ == 0) turns_ = ticket_->first_turn();
   owner_ = own({ticket_->czxid(), turns_++});
   ++counted_;
   if (asked_to_release_) owner_->ask_to_release();

@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 
+#include "queue/anticipation.hpp"
 #include "queue/caller.hpp"
 #include "queue/outsiders.hpp"
 #include "queue/ownership.hpp"
@@ -73,6 +74,7 @@ class seat final : public ticket_listener, public session_observer, public std::
 
   void take_place();
   void give_up_place();
+  void leave_place();
   void pass_on();
   std::shared_ptr<ownership> own(fencing_token fence);
   void go_on();
@@ -88,8 +90,10 @@ class seat final : public ticket_listener, public session_observer, public std::
   std::uint64_t observing_ = 0;
   caller_line line_;
   std::shared_ptr<ticket> ticket_;
-  std::uint32_t turns_ = 0;    // of this ticket
+  std::uint32_t turns_ = 0;    // the number of the next turn of this ticket; 0: its first
   std::uint32_t counted_ = 0;  // of them, those that somebody outside may have waited for
+  anticipation anticipation_;
+  std::unique_ptr<former_place> former_;
   std::shared_ptr<outsiders> outsiders_;
   bool asked_to_release_ = false;  // this ticket
   std::shared_ptr<ownership> owner_;

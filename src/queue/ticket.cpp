@@ -4,6 +4,9 @@
 
 #include "queue/ticket.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include <fmt/format.h>
 
 namespace latchkey::detail {
@@ -16,8 +19,9 @@ ticket::~ticket() {
   if (state_ != state::over) finish();
 }
 
-void ticket::start(patience how) {
+void ticket::start(patience how, std::unique_ptr<former_place> former) {
   patience_ = how;
+  former_ = std::move(former);
   observing_ = core_->add_observer(*this);
   state_ = state::disconnected;
   begin();
@@ -104,6 +108,23 @@ void ticket::leave() {
   step_out();
 }
 
+std::unique_ptr<former_place> ticket::leave_for_another(std::uint32_t turn) {
+  constexpr auto enough = std::numeric_limits<std::uint32_t>::max() / 2;  // turns: a token has no room for more
+  turn = std::max(turn, first_turn_);
+  const bool of_use = state_ == state::granted && kind_ != contender_kind::read && turn < enough &&
+                      follower_ == nullptr && through().connected();
+  if (!of_use) {
+    leave();
+    return nullptr;
+  }
+  const auto self = shared_from_this();
+  auto left = std::make_unique<former_place>(node_, fencing_token{czxid_, turn}, waited_);
+  core_->reaper().remove_soon(node_);
+  finish();
+  step_out();
+  return left;
+}
+
 void ticket::refuse() {
   const auto self = shared_from_this();
   leave();
@@ -165,6 +186,8 @@ void ticket::forget_node() {
   node_.clear();
   prefix_.clear();
   create_lost_ = first_ = false;
+  czxid_ = 0;
+  first_turn_ = 0;
 }
 
 void ticket::finish() {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include <latchkey/fencing_token.hpp>
+
 #include "base/node_name.hpp"
 #include "queue/admission.hpp"
 #include "queue/neighbours.hpp"
@@ -49,6 +51,13 @@ enum class patience : std::uint8_t {
 /// @returns how a caller wants it who tries once, or waits.
 constexpr patience patience_of(bool once) noexcept { return once ? patience::once : patience::wait; }
 
+/// A place that has been left for another one, which its owner may want at once.
+struct former_place {
+  std::string node;
+  fencing_token next;  // larger than those given out with it
+  bool contended;      // others were ahead of it
+};
+
 /// One place in a queue, from the creation of its node to its deletion: a state machine that replies, watches and the
 /// session drive. With the strand held.
 ///
@@ -66,10 +75,17 @@ class ticket final : public session_observer, public holder, public std::enable_
   ticket& operator=(const ticket&) = delete;
 
   /// Begins. The listener hears of the outcome later.
-  void start(patience how);
+  /// @param former what `leave_for_another` of the ticket before has returned: its node goes together with the creation
+  /// of the new one, if both can be done with one transaction.
+  void start(patience how, std::unique_ptr<former_place> former = {});
 
   /// Gives the place up, at whatever point it is. The listener hears nothing any more; nothing stays behind.
   void leave();
+
+  /// As `leave`; but the node waits for a moment (`reaper::remove_soon`) for the ticket that comes next.
+  /// @param turn the number of the next turn; 0 if there was none yet
+  /// @returns what to give to that ticket; nothing where it could do nothing with it.
+  std::unique_ptr<former_place> leave_for_another(std::uint32_t turn);
 
   /// @pre granted. @returns whether the grant can be relied on now. If not, that is proved first: the listener then
   /// hears `on_granted`, or, when it cannot be proved, the ticket queues again.
@@ -92,8 +108,12 @@ class ticket final : public session_observer, public holder, public std::enable_
   /// @returns the absolute path of the node; empty before it is known.
   const std::string& node() const noexcept override { return node_; }
 
-  /// @returns what orders the grants of this path: when the place was taken.
+  /// @returns what orders the grants of this path: when the place was taken. A place that follows directly on a former
+  /// one of ours counts as the same, and goes on with its turns.
   std::int64_t czxid() const noexcept { return czxid_; }
+
+  /// @returns the number of the first of its turns.
+  std::uint32_t first_turn() const noexcept { return first_turn_; }
 
  private:
   enum class state : std::uint8_t {
@@ -131,6 +151,8 @@ class ticket final : public session_observer, public holder, public std::enable_
   void enqueue();
   void send_create();
   void on_created(reply& created);
+  void on_requeued(const former_place& former, bool listed);
+  void identify();
   void on_enqueued(const reply* listed);
   bool take_number();
   void make_parents();
@@ -185,18 +207,21 @@ class ticket final : public session_observer, public holder, public std::enable_
   bool create_lost_ = false;       // its reply is; the node may be there
   std::uint8_t parents_made_ = 0;  // how often
   bool queued_ = false;            // the listener knows
+  bool waited_ = false;            // for somebody ahead
   bool first_ = false;             // nobody is ahead any more
+  std::uint32_t first_turn_ = 0;
   std::uint64_t observing_ = 0;
   std::uint64_t step_ = 0;  // counts what has been begun; answers to an earlier step are stale
 
   std::string prefix_;  // of our node's name, unique
   std::string node_;
-  std::int64_t czxid_ = 0;
+  std::int64_t czxid_ = 0;  // 0: not known yet
   std::unique_ptr<failure> parent_failure_;
 
   std::optional<std::uint32_t> number_;       // while it stands in line_
   ticket* following_ = nullptr;               // the neighbour ahead
   ticket* follower_ = nullptr;                // the neighbour behind
+  std::unique_ptr<former_place> former_;      // until the create is sent
   std::unique_ptr<std::string> replacement_;  // the path of the reader's node to be
 
   std::unique_ptr<blocked> blocked_;

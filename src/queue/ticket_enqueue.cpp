@@ -56,16 +56,26 @@ void ticket::send_create() {
   forget_node();
   created_ = reply_code::not_sent;
   prefix_ = ticket_prefix(unique_id(), kind_);
+  request what{.kind = operation::create,
+               .path = join(*path_, prefix_),
+               .data = describe_ticket(core_->options().label, kind_),
+               .mode = create_mode::ephemeral_sequential};
+  const std::shared_ptr<former_place> former = std::exchange(former_, nullptr);
+  const auto along = former && alone ? core_->reaper().take_along(former->node) : 0;
+  if (along != 0) {
+    what.kind = operation::requeue;
+    what.paths = {former->node};
+  }
+  const bool lists = alone && (along == 0 || former->contended);  // otherwise the number alone may tell
   // The reply is heard even when the ticket has been left meanwhile: a node that was made must go.
-  through().submit({.kind = operation::create,
-                    .path = join(*path_, prefix_),
-                    .data = describe_ticket(core_->options().label, kind_),
-                    .mode = create_mode::ephemeral_sequential},
-                   [self = shared_from_this(), step = step_, prefix = prefix_, alone](reply& created) {
+  through().submit(std::move(what),
+                   [self = shared_from_this(), step = step_, prefix = prefix_, former, along, lists](reply& created) {
                      if (self->line_) self->line_->create_answered();
+                     if (along != 0) self->core_->reaper().taken_along(along, created.code);
                      if (self->step_ == step) {
                        self->on_created(created);
-                       if (!alone) self->on_enqueued(nullptr);
+                       if (along != 0) return self->on_requeued(*former, lists);
+                       if (!lists) self->on_enqueued(nullptr);
                        return;
                      }
                      if (created.code == reply_code::ok) self->core_->reaper().remove(std::move(created.path));
@@ -74,7 +84,7 @@ void ticket::send_create() {
                      }
                    });
   if (line_) line_->create_sent();
-  if (!alone) return;  // the number alone may tell
+  if (!lists) return;
   through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](ticket& self, const reply& listed) { self.on_enqueued(&listed); }));
 }
@@ -86,6 +96,46 @@ void ticket::on_created(reply& created) {
   node_ = std::move(created.path);
   czxid_ = created.stat.czxid;
   prefix_ = {};
+}
+
+/// The answer to one transaction that has made our node and deleted that of the former place, or has done nothing. If
+/// the two numbers follow on one another, nobody has queued between the former grant and now: the former node was there
+/// all the time, so the parent is the same, and who was ahead of it had left. So this place is granted without a look,
+/// and is one more turn of the former one: of all other tokens the earlier ones are smaller, the later ones larger.
+/// @param listed whether the answer to a list comes next
+void ticket::on_requeued(const former_place& former, bool listed) {
+  switch (created_) {
+    case reply_code::ok:
+      break;
+    case reply_code::unknown_outcome:
+    case reply_code::not_sent:
+    case reply_code::session_over:
+      if (!listed) on_enqueued(nullptr);
+      return;
+    default:
+      return enqueue();  // one of the two was refused: alone the create will tell why, if it was that
+  }
+  if (!take_number()) return exhausted();
+  const auto mine = parse_contender(last_component(node_));
+  const auto before = parse_contender(last_component(former.node));
+  if (mine->number == before->number + 1) {
+    czxid_ = former.next.czxid;
+    first_turn_ = former.next.turn;
+    return admitted();
+  }
+  if (!listed) look();
+}
+
+/// The answer to a transaction does not tell when the node was created.
+void ticket::identify() {
+  if (czxid_ != 0) return;
+  through().submit({.kind = operation::get, .path = node_}, unless_stale([](ticket& self, const reply& read) {
+                     if (read.code == reply_code::ok) {
+                       self.czxid_ = read.stat.czxid;
+                     } else if (read.code != reply_code::no_node && !self.explain(read.code)) {
+                       self.resume();
+                     }
+                   }));
 }
 
 /// @param listed what was sent with the create; nothing when neighbours are there

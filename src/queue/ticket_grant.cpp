@@ -15,6 +15,7 @@ namespace latchkey::detail {
 void ticket::admitted() {
   first_ = true;
   forget_watch();
+  if (czxid_ == 0) return look_again();
   if (core_->prover().fresh()) return grant();
   prove();
 }

@@ -23,6 +23,7 @@ void ticket::look() {
   ++step_;
   forget_watch();
   state_ = state::looking;
+  identify();
   through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](ticket& self, const reply& listed) { self.decide(listed); }));
 }
@@ -67,6 +68,8 @@ void ticket::decide(const reply& listed) {
 void ticket::watch(const std::string& blocker) {
   ++step_;
   state_ = state::watching;
+  waited_ = true;
+  identify();
   through().forget(blocked_->watch);
   blocked_->watch =
       through().submit({.kind = operation::get, .path = join(*path_, blocker)},

@@ -14,7 +14,7 @@ client_core::client_core(client_options options, std::string chroot, std::shared
       strand_{std::move(own)},
       connector_{std::move(opener)},
       session_{*strand_, *connector_, options_.session_timeout, *this},
-      reaper_{session_},
+      reaper_{*strand_, session_},
       prover_{*strand_, session_} {}
 
 client_core::~client_core() {

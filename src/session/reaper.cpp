@@ -36,12 +36,47 @@ void reaper::add(obligation what) {
   discharge(id);
 }
 
+// Kept for a moment ----------
+
+void reaper::remove_soon(std::string path) {
+  const auto id = ++last_;
+  auto& added = obligations_.emplace(id, obligation{std::move(path), {}}).first->second;
+  removed_.insert(added.path);
+  if (!session_.connected()) return;
+  added.is = obligation::state::kept;
+  kept_.push_back(id);
+  if (!patience_) patience_ = strand_.in(patience, [this] { stop_keeping(); });
+}
+
+void reaper::stop_keeping() {
+  patience_ = {};
+  for (const auto id : std::exchange(kept_, {})) {
+    obligations_.at(id).is = obligation::state::open;
+    discharge(id);
+  }
+}
+
+std::uint64_t reaper::take_along(std::string_view path) {
+  const auto at =
+      std::find_if(kept_.begin(), kept_.end(), [&](std::uint64_t id) { return obligations_.at(id).path == path; });
+  if (at == kept_.end() || !session_.connected()) return 0;
+  const auto id = *at;
+  kept_.erase(at);
+  if (kept_.empty()) strand_.cancel(patience_);
+  obligations_.at(id).is = obligation::state::under_way;
+  return id;
+}
+
+// Session ----------
+
 void reaper::on_connected() {
   for (const auto id : std::exchange(gathered_, {})) obligations_.at(id).is = obligation::state::open;
   for (const auto& [id, what] : obligations_) discharge(id);
 }
 
 void reaper::on_session_over() {
+  strand_.cancel(patience_);
+  kept_.clear();
   gathered_.clear();
   removed_.clear();
   obligations_.clear();
@@ -100,9 +135,14 @@ void reaper::on_removed(std::uint64_t id, reply_code code) {
   remove_gathered();
 }
 
-/// All have gone or none has: one that an operator has deleted keeps the others.
 void reaper::on_all_removed(const numbers& ids, reply_code code) {
   --deletions_;
+  settle_all(ids, code);
+  remove_gathered();
+}
+
+/// All have gone or none has: one that an operator has deleted keeps the others.
+void reaper::settle_all(const numbers& ids, reply_code code) {
   switch (code) {
     case reply_code::ok:
     case reply_code::unknown_outcome:
@@ -118,7 +158,6 @@ void reaper::on_all_removed(const numbers& ids, reply_code code) {
         discharge(id);
       }
   }
-  remove_gathered();
 }
 
 void reaper::on_listed(std::uint64_t id, const reply& listed) {

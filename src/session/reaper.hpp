@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bridge/strand.hpp"
 #include "session/session.hpp"
 
 namespace latchkey::detail {
@@ -25,13 +26,24 @@ namespace latchkey::detail {
 /// tickets of this session, though their lists may still show it: see `remaining`.
 class reaper {
  public:
-  explicit reaper(session& through) : session_{through} {}
+  reaper(strand& own, session& through) : strand_{own}, session_{through} {}
 
   /// Deletes the node at `path`.
   void remove(std::string path) { add({std::move(path), {}}); }
 
   /// As `remove`, of a node that may well be gone already: not together with others, which it would keep.
   void remove_alone(std::string path) { add({.path = std::move(path), .prefix = {}, .alone = true}); }
+
+  /// As `remove`, but not before `patience` has passed: somebody may take it along until then.
+  void remove_soon(std::string path);
+
+  /// For how long: far less than a hand-off takes.
+  static constexpr duration patience = std::chrono::microseconds{50};
+
+  /// The node at `path` is deleted by a transaction of the caller's, if it still waits for that; the reaper sees to it
+  /// should that fail. @returns a number for `taken_along`; 0 if it waits no more, or there is no connection.
+  std::uint64_t take_along(std::string_view path);
+  void taken_along(std::uint64_t id, reply_code code) { settle_all({id}, code); }
 
   /// Deletes the child of `parent` whose name begins with `prefix`, if the create whose reply was lost has made one.
   void remove_unknown(std::string parent, std::string prefix);
@@ -53,7 +65,7 @@ class reaper {
 
  private:
   struct obligation {
-    enum class state : std::uint8_t { open, gathered, under_way };
+    enum class state : std::uint8_t { open, kept, gathered, under_way };
 
     std::string path;    // of the node, or of its parent
     std::string prefix;  // of its name when that is not known
@@ -64,6 +76,7 @@ class reaper {
 
   void add(obligation what);
   void discharge(std::uint64_t id);
+  void stop_keeping();
   void remove_now(std::uint64_t id);
   void remove_gathered();
   void look_now(std::uint64_t id);
@@ -71,11 +84,15 @@ class reaper {
   void on_all_removed(const numbers& ids, reply_code code);
   void on_listed(std::uint64_t id, const reply& listed);
   void settle(std::uint64_t id, reply_code code);
+  void settle_all(const numbers& ids, reply_code code);
 
+  strand& strand_;
   session& session_;
   std::size_t gather_beyond_ = 8;
   std::map<std::uint64_t, obligation> obligations_;  // in the order they arose
   std::unordered_set<std::string_view> removed_;     // the paths of those whose names are known
+  numbers kept_;                                     // the oldest first
+  timer_id patience_;                                // with the oldest of them, from its beginning on or later
   numbers gathered_;
   std::size_t deletions_ = 0;  // requests under way
   std::uint64_t last_ = 0;

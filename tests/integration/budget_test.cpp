@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <latchkey/fair_mutex.hpp>
 #include <latchkey/mutex.hpp>
 
 #include <atomic>
@@ -46,6 +47,30 @@ TEST_SUITE("budget") {
     const auto second = round_trips();
     CHECK(second >= 1);
     CHECK(second < 2);
+  }
+
+  TEST_CASE_TEMPLATE("who comes back at once has the lock again with one transaction and nothing else", Lock, mutex,
+                     fair_mutex) {
+    constexpr std::uint64_t cycles = 200;
+    const auto path = fresh_path();
+    servers().create_all(path);
+    counted here;
+    Lock lock{here.owner, path};
+    auto last = fencing_token{};
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+      lock.lock();
+      CHECK(lock.held().fence() > last);
+      last = lock.held().fence();
+      lock.unlock();
+    }
+    CHECK(queued(path, 0));
+    auto sent = here.since();
+    // A thread that is kept from running between unlock and lock does not come back at once.
+    CHECK(sent["create2"] < cycles * 3 / 4);
+    CHECK(sent["create2"] + sent["multi"] >= cycles);
+    CHECK(sent["delete"] == sent["create2"]);
+    CHECK(sent["getChildren"] == sent["create2"]);
+    CHECK(sent.size() == 4);
   }
 
   TEST_CASE("a try on a held lock is one read") {

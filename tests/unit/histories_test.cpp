@@ -27,6 +27,7 @@ struct totals {
   std::size_t calls = 0;
   std::size_t grants = 0;
   std::size_t requests = 0;
+  std::size_t requeues = 0;
   std::uint64_t steps = 0;
   std::size_t bad = 0;
 };
@@ -40,6 +41,7 @@ std::string run_one(std::uint64_t seed, bool aloud, totals& sum) {
   sum.calls += log.calls.size();
   sum.grants += log.grants.size();
   sum.requests += story.requests();
+  sum.requeues += story.requests(detail::operation::requeue);
   sum.steps += story.steps();
   std::string all;
   for (const auto& each : found) all += "  " + each + "\n";
@@ -66,9 +68,11 @@ void run_part(std::uint64_t part) {
     CHECK_MESSAGE(found.empty(), "seed " << seed << " (LATCHKEY_SEED=" << seed << " tells its story):\n" << found);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  MESSAGE(fmt::format("{} histories ({:.0f} a second): {} calls, {} grants, {} requests, {} steps; {} bad",
-                      sum.histories, static_cast<double>(sum.histories) / took.count(), sum.calls, sum.grants,
-                      sum.requests, sum.steps, sum.bad));
+  MESSAGE(fmt::format(
+      "{} histories ({:.0f} a second): {} calls, {} grants, {} requests, {} of them to requeue, {} steps; {} bad",
+      sum.histories, static_cast<double>(sum.histories) / took.count(), sum.calls, sum.grants, sum.requests,
+      sum.requeues, sum.steps, sum.bad));
+  if (count >= 100) CHECK(sum.requeues > count / 10);
 }
 
 }  // namespace

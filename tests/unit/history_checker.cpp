@@ -25,6 +25,8 @@ std::string name(const grant_record& grant) {
                      grant.last_valid);
 }
 
+std::int64_t place_of(const grant_record& grant) { return grant.place != 0 ? grant.place : grant.fence.czxid; }
+
 std::string name(const call_record& call) {
   return fmt::format("call of client {} on lock {}, object {}, entered at {:.6f}s (instant {})", call.client, call.lock,
                      call.object, seconds(call.entered_at), call.entered);
@@ -130,7 +132,7 @@ void check_starvation(const grants_in_order& grants, complaints& found) {
   for (const auto* const each : grants) {
     const auto most = each->kind == contender_kind::read ? 0 : each->turns;
     for (const auto waiting : each->kept_waiting) {
-      if (++passed[{each->fence.czxid, waiting}] != most + 1) continue;
+      if (++passed[{place_of(*each), waiting}] != most + 1) continue;
       found.push_back(fmt::format("starvation: {} keeps the place {:x} waiting any longer", name(*each), waiting));
     }
   }
@@ -141,11 +143,11 @@ void check_revocation(const grants_in_order& grants, complaints& found) {
   std::map<std::int64_t, const grant_record*> asked;  // by place, the first that unlocked it then
   for (const auto* const each : grants) {
     if (!each->asked_to_release) continue;
-    auto& first = asked[each->fence.czxid];
+    auto& first = asked[place_of(*each)];
     if (!first || each->unlocked < first->unlocked) first = each;
   }
   for (const auto* const each : grants) {
-    const auto at = asked.find(each->fence.czxid);
+    const auto at = asked.find(place_of(*each));
     if (at == asked.end() || each->granted < at->second->unlocked || each == at->second) continue;
     if (each->downgraded_from) continue;  // that is no unlock
     found.push_back(fmt::format("revocation: {} after {} was asked for", name(*each), name(*at->second)));

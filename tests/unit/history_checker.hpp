@@ -45,6 +45,7 @@ struct grant_record {
   std::size_t call = 0;  ///< its place among the calls
   detail::contender_kind kind{};
   fencing_token fence;
+  std::int64_t place = 0;        ///< tells places with one token apart; 0: there is only one
   std::uint64_t granted = 0;     ///< the instant
   std::uint64_t last_valid = 0;  ///< the last instant at which it was valid
   std::uint64_t unlocked = not_unlocked;

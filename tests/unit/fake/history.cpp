@@ -77,6 +77,12 @@ std::size_t history::requests() const {
   return sum;
 }
 
+std::size_t history::requests(detail::operation kind) const {
+  std::size_t sum = 0;
+  for (const auto& each : clients_) sum += each->connector().sent(kind);
+  return sum;
+}
+
 void history::tell_to(std::function<void(const std::string&)> listener) {
   listener_ = std::move(listener);
   ensemble_.trace_to([this](const std::string& line) { tell(line); });

@@ -28,6 +28,7 @@ class history final : queue_watcher {
   const history_log& run();
 
   std::size_t requests() const;
+  std::size_t requests(detail::operation kind) const;
   std::uint64_t steps() const noexcept { return time_.steps(); }
   fake_ensemble& ensemble() noexcept { return ensemble_; }
   /// Told of every line of the story; for the eyes of whoever looks into a failure.

@@ -28,6 +28,7 @@ void history::begin_grant(actor& who) {
   grant.turns = object.handle.settings().turns;
   if (who.what == wish::downgrade) grant.downgraded_from = who.grant_number;
   const auto* const mine = queues_.at(object.lock, grant.fence.czxid);
+  grant.place = mine ? mine->position : grant.fence.czxid;
   // Granted from a list that was read before an operator came by.
   grant.node_missing = !mine && !plan_.operators;
   look_at_queue(who, grant, mine);
@@ -50,12 +51,12 @@ void history::begin_grant(actor& who) {
 
 /// The ensemble itself knows whose turn it is, and who has been kept waiting for long.
 void history::look_at_queue(const actor& who, grant_record& grant, const queued_node* mine) {
-  const auto position = grant.fence.czxid;
+  const auto position = grant.place;
   const auto session = mine ? mine->session : 0;
   const auto& settings = who.object->handle.settings();
   const auto known_since = [&] {
     const auto first = std::find_if(log_.grants.begin(), log_.grants.end(), [&](const auto& each) {
-      return each.lock == grant.lock && each.fence.czxid == position && each.kind == grant.kind;
+      return each.lock == grant.lock && each.place == position && each.kind == grant.kind;
     });
     const auto begun = first == log_.grants.end() ? time_.now() : first->granted_at;
     return std::max(begun, time_.resumed_at(who.object->handle.client().process()));
@@ -126,7 +127,7 @@ void history::on_node_replaced(path_id writer, path_id reader) {
 bool history::was_deleted(const grant_record& grant) const {
   const auto& deleted = faults_->deleted();
   return std::any_of(deleted.begin(), deleted.end(),
-                     [&](const std::string& path) { return queues_.position_of(path) == grant.fence.czxid; });
+                     [&](const std::string& path) { return queues_.belongs(path, grant.fence.czxid); });
 }
 
 }  // namespace latchkey::testing

@@ -45,6 +45,15 @@ void hunt(history_plan& plan, random_source& random) {
   if (random.coin()) plan.weather.tick = plan.timeout / 2;  // the longest that a server allows
 }
 
+/// One caller an object, who comes back at once: the time for places that follow directly on one another.
+void come_back(history_plan& plan, random_source& random) {
+  plan.at_once = 0.9;
+  plan.callers = 1;
+  plan.calls = static_cast<unsigned>(8 + random.below(8));
+  plan.clients = static_cast<unsigned>(1 + random.below(3));
+  if (random.coin()) plan.longest_hold = plan.timeout / 50;
+}
+
 }  // namespace
 
 history_plan history_plan::draw(std::uint64_t seed) {
@@ -73,6 +82,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (random.below(4) == 0) plan.weather.revoke_every = random.between(plan.timeout / 8, plan.timeout);
   plan.a_client_closes = random.below(6) == 0;
   plan.gather_beyond = 1 + random.below(3);
+  if (kind >= 3 && random.coin()) come_back(plan, random);
   return plan;
 }
 

@@ -36,6 +36,7 @@ struct history_plan {
   /// That right after a grant the server of its client is cut off from the quorum: the moment when least is known to
   /// the leader about the session (DESIGN.md, 6).
   double hunted = 0;
+  double at_once = 0;             ///< how many callers come back right after they have unlocked
   double impatient = 0;           ///< how many calls are cancelled
   double kept = 0;                ///< how many calls of a fair lock take a place first, and wait for it later
   std::size_t gather_beyond = 0;  ///< from so many deletions under way on they go together

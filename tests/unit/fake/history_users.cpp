@@ -30,8 +30,9 @@ void history::think(actor& who) {
     return;
   }
   --who.calls_left;
-  as_user(who.object->handle.client(), time_.random().between({}, plan_.longest_thought),
-          [this, &who] { begin_call(who); });
+  const bool at_once = plan_.at_once > 0 && time_.random().chance(plan_.at_once);
+  const auto longest = at_once ? detail::reaper::patience : plan_.longest_thought;
+  as_user(who.object->handle.client(), time_.random().between({}, longest), [this, &who] { begin_call(who); });
 }
 
 // Calls ----------

@@ -17,6 +17,8 @@ struct queued_node {
   path_id node = 0;
   detail::contender_kind kind{};
   std::int64_t position = 0;  ///< what orders the queue: the zxid of its creation; a reader takes that of its writer
+  /// What its tokens may begin with: `position`, or that of the former nodes on which it follows directly.
+  std::vector<std::int64_t> tokens;
   time_point since;
   std::int64_t session = 0;
 };
@@ -40,22 +42,23 @@ class queue_record {
 
   const std::vector<queued_node>& of(unsigned lock) const { return queues_[lock]; }
 
-  /// @returns nothing when it is not there.
-  const queued_node* at(unsigned lock, std::int64_t position) const;
+  /// @returns the node to which a token belongs: the newest of its place, or nothing when that is not there.
+  const queued_node* at(unsigned lock, std::int64_t czxid) const;
 
-  /// @returns where a node was in its queue, whether or not it is still there; 0 for what never was in one.
-  std::int64_t position_of(const std::string& path) const;
+  /// @returns whether the node at `path`, there still or not, is one to which a token belongs.
+  bool belongs(const std::string& path, std::int64_t czxid) const;
 
  private:
   std::vector<queued_node>* queue_of(path_id node);
-  void add(const commit& what, const queued_node* writer);
+  void add(const commit& what, const queued_node* writer = nullptr, std::vector<std::int64_t> tokens = {});
+  void add_instead(const commit& what, path_id old);
   void remove(path_id node);
 
   fake_ensemble& ensemble_;
   queue_watcher& told_;
   std::vector<path_id> paths_;
   std::vector<std::vector<queued_node>> queues_;
-  std::unordered_map<path_id, std::int64_t> positions_;
+  std::unordered_map<path_id, queued_node> known_;  // all there have ever been
   std::size_t seen_ = 0;
 };
 
