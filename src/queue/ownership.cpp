@@ -103,9 +103,9 @@ void ownership::lose(loss_reason why) {
   end();
 }
 
-void ownership::release() {
+void ownership::release(time_point now) {
   if (is_over(state_)) return;
-  if (!held()) return lose(loss_reason::deadline_passed);
+  if (!beat_->alive(now)) return lose(loss_reason::deadline_passed);
   apply(ownership_event::unlocked);
   end();
 }
