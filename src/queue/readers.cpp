@@ -70,18 +70,19 @@ void readers::shut() {
 
 std::shared_ptr<caller> readers::enter(std::uint64_t fiber, limit how) {
   require_working(*core_, path_);
-  if (is_reading(fiber) && !how.once) {
+  const bool reading = is_reading(fiber);
+  if (reading && !how.once) {
     refuse_deadlock(path_, "this fiber reads already: if a writer came in between, both would wait for ever");
   }
-  const bool hopeless = is_reading(fiber) || !line_.empty() || (gate_ && !gate_());
-  auto me = line_.add(fiber, how, [weak = weak_from_this()](const auto& who) {
-    if (const auto self = weak.lock()) self->cancel(who);
-  });
-  if (how.once && hopeless) {
+  const bool hopeless = how.once && (reading || !line_.empty() || (gate_ && !gate_()));
+  auto me = line_.add(fiber, how, *this);
+  me->entering = true;
+  if (hopeless) {
     line_.settle(me, caller::outcome::refused);
   } else if (line_.size() == 1) {
     find_place();
   }
+  me->entering = false;
   return me;
 }
 
@@ -95,10 +96,10 @@ bool readers::leave(std::uint64_t fiber) {
   auto left = members_.extract(fiber);
   if (left.empty()) return false;
   const auto now = core_->strand().now();
-  const auto where = std::move(left.mapped().where);
+  const auto& where = left.mapped().where;
   left.mapped().grant->release(now);
-  if (spare_.size() < most_spare) spare_.push_back(std::move(left));
   if (--where->members == 0) rest(where, now);
+  if (spare_.size() < most_spare) spare_.push_back(std::move(left));
   return true;
 }
 
@@ -142,7 +143,7 @@ void readers::find_place() {
 
 void readers::let_in(const std::shared_ptr<place>& where) {
   while (!line_.empty()) {
-    const auto next = line_.front();
+    const auto& next = line_.front();
     join(where, next->fiber);
     line_.settle(next, caller::outcome::granted);
   }

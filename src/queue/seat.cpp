@@ -62,16 +62,15 @@ std::shared_ptr<caller> seat::enter(std::uint64_t fiber, limit how) {
   if (is_owner(fiber) && !how.once)
     refuse_deadlock(path_, "this fiber has the lock already, and it is not a reentrant one");
   const bool busy = !idle();
-  auto me = line_.add(fiber, how, [weak = weak_from_this()](const auto& who) {
-    if (const auto self = weak.lock()) self->cancel(who);
-  });
-  const bool hopeless =
-      busy || (gate_ && !gate_()) || (!core_->session().connected() && core_->session().ever_connected());
-  if (how.once && hopeless) {
+  auto me = line_.add(fiber, how, *this);
+  me->entering = true;
+  if (how.once &&
+      (busy || (gate_ && !gate_()) || (!core_->session().connected() && core_->session().ever_connected()))) {
     line_.settle(me, caller::outcome::refused);
   } else if (!busy) {
     take_place();
   }
+  me->entering = false;
   return me;
 }
 
@@ -174,7 +173,7 @@ void seat::give_up_place() {
 }
 
 void seat::pass_on() {
-  const auto next = line_.front();
+  const auto& next = line_.front();
   owning_fiber_ = next->fiber;
   owner_ = own({ticket_->czxid(), turns_++});
   ++counted_;
