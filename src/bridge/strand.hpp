@@ -66,6 +66,7 @@ class strand {
   /// Mostly of one or none: only more of them need memory.
   class wake_list {
    public:
+    bool empty() const noexcept { return !first_; }
     void add(std::shared_ptr<wait_point> waiter) {
       if (!first_) {
         first_ = std::move(waiter);
@@ -89,7 +90,9 @@ class strand {
   struct collector {
     strand& self;
     wake_list& woken;
-    ~collector() { std::swap(woken, self.to_wake_); }
+    ~collector() {
+      if (!self.to_wake_.empty()) std::swap(woken, self.to_wake_);
+    }
   };
 
   std::mutex mutex_;

@@ -107,8 +107,10 @@ std::uint64_t current_fiber() {
   // The pointer itself is the number: what it pointed to would not be freed for the main fiber of a thread. Never
   // destroyed: fibers may end later than static objects do.
   static auto& identity = *new boost::fibers::fiber_specific_ptr<char>{[](char*) {}};
-  if (identity.get() == nullptr) identity.reset(reinterpret_cast<char*>(static_cast<std::uintptr_t>(++last)));
-  return reinterpret_cast<std::uintptr_t>(identity.get());
+  if (const auto* const known = identity.get()) return reinterpret_cast<std::uintptr_t>(known);
+  const std::uintptr_t number = ++last;
+  identity.reset(reinterpret_cast<char*>(number));
+  return number;
 #endif
 }
 

@@ -2,6 +2,7 @@
 #include "queue/caller.hpp"
 
 #include <system_error>
+#include <utility>
 
 #include "base/sole_owner.hpp"
 
@@ -16,23 +17,26 @@ std::shared_ptr<caller> caller_line::make() {
   const auto& me = spare_.front();
   me->at = spare_.begin();
   line_.splice(line_.end(), spare_, spare_.begin());
-  me->point.reset();
+  if (std::exchange(me->woken, false)) me->point.reset();
+  me->entering = false;
   me->why = nullptr;
-  me->what = caller::outcome::waiting;
+  me->what.store(caller::outcome::waiting, std::memory_order_relaxed);
   return me;
 }
 
 void caller_line::settle(const std::shared_ptr<caller>& who, caller::outcome what) {
-  auto& strand = core_.strand();
-  const auto settled = who;  // the line may hold the last reference
-  if (spare_.size() < most_spare) {
-    spare_.splice(spare_.end(), line_, settled->at);
-  } else {
-    line_.erase(settled->at);
+  core_.strand().cancel(who->timer);
+  who->what.store(what, std::memory_order_release);
+  if (!who->entering) {
+    who->woken = true;
+    core_.strand().wake({who, &who->point});
   }
-  strand.cancel(settled->timer);
-  settled->what = what;
-  strand.wake({settled, &settled->point});
+  // Last: the line may hold the last reference, and `who` be that one.
+  if (spare_.size() < most_spare) {
+    spare_.splice(spare_.end(), line_, who->at);
+  } else {
+    line_.erase(who->at);
+  }
 }
 
 void caller_line::refuse_tries() {

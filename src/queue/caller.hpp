@@ -38,6 +38,8 @@ struct caller {
   wait_point point;
   std::uint64_t fiber = 0;
   bool once = false;
+  bool entering = false;  // its call has not begun to wait: nobody is to be woken
+  bool woken = false;
   std::atomic<outcome> what{outcome::waiting};  // written after `why`
   std::unique_ptr<failure> why;                 // of `failed`
   timer_id timer;
@@ -51,10 +53,10 @@ class caller_line {
  public:
   explicit caller_line(client_core& core) : core_{core} {}
 
-  /// @returns a caller at the end of the line. Once `how` is over it is given to `give_up`, still waiting. A try is
-  /// bounded by the ensemble's answer, and at the very start by the time it may take to connect.
-  template <class GiveUp>
-  std::shared_ptr<caller> add(std::uint64_t fiber, limit how, GiveUp give_up) {
+  /// @returns a caller at the end of the line. Once `how` is over it is given to `owner.cancel()`, still waiting. A try
+  /// is bounded by the ensemble's answer, and at the very start by the time it may take to connect.
+  template <class Owner>
+  std::shared_ptr<caller> add(std::uint64_t fiber, limit how, Owner& owner) {
     auto me = make();
     me->fiber = fiber;
     me->once = how.once;
@@ -63,9 +65,10 @@ class caller_line {
       how.deadline = deadline_after(strand.now(), core_.options().connect_timeout);
     }
     if (how.deadline != never) {
-      me->timer = strand.at(how.deadline, [me, give_up = std::move(give_up)] {
+      me->timer = strand.at(how.deadline, [me, weak = owner.weak_from_this()] {
         me->timer = {};
-        if (me->what == caller::outcome::waiting) give_up(me);
+        const auto self = weak.lock();
+        if (self && me->what == caller::outcome::waiting) self->cancel(me);
       });
     }
     return me;
@@ -112,7 +115,8 @@ template <class Enter, class Cancel>
 bool call(strand& own, duration timeout, std::stop_token stop, Enter enter, Cancel cancel) {
   if (stop.stop_requested()) return false;
   const auto fiber = current_fiber();
-  const auto me = own.run([&] { return enter(fiber, limit::within(timeout, own.now())); });
+  const bool endless = timeout == duration::max();  // needs no clock
+  const auto me = own.run([&] { return enter(fiber, endless ? limit{} : limit::within(timeout, own.now())); });
   return await(own, me, std::move(stop), std::move(cancel));
 }
 

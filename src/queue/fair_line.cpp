@@ -97,7 +97,7 @@ void fair_line::refuse_owner(std::uint64_t fiber) const {
 }
 
 void fair_line::await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, limit how) {
-  place->caller_ = line_.add(fiber, how, [this](const auto& who) { cancel(who); });
+  place->caller_ = line_.add(fiber, how, *this);
   place->caller_->place = place;
 }
 

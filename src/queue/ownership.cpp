@@ -19,8 +19,9 @@ void ownership::begin_again(const std::string& node, fencing_token fence) {
   fence_ = fence;
   stop_.reset();
   release_.reset();
-  asked_ = watched_ = false;
-  state_ = ownership_state::held;
+  asked_.store(false, std::memory_order_relaxed);  // who looks at it has got it through the strand
+  watched_.store(false, std::memory_order_relaxed);
+  state_.store(ownership_state::held, std::memory_order_relaxed);
 }
 
 std::optional<loss_reason> ownership::loss() const noexcept {
@@ -103,17 +104,18 @@ void ownership::lose(loss_reason why) {
   end();
 }
 
-void ownership::release() {
+void ownership::release(time_point now) {
   if (is_over(state_)) return;
-  if (!held()) return lose(loss_reason::deadline_passed);
+  if (!beat_->alive(now)) return lose(loss_reason::deadline_passed);
   apply(ownership_event::unlocked);
   end();
 }
 
 bool ownership::apply(ownership_event event) noexcept {
   const auto before = state_.load();
-  state_ = after(before, event);
-  return before != state_;
+  const auto now = after(before, event);
+  state_.store(now, std::memory_order_release);
+  return before != now;
 }
 
 void ownership::end() {

@@ -44,7 +44,8 @@ class ownership : public std::enable_shared_from_this<ownership> {
   void suspect();
   void ask_to_release();
   void lose(loss_reason why);
-  void release();
+  void release(time_point now);
+  void release() { release(core_->strand().now()); }
 
  private:
   bool apply(ownership_event event) noexcept;

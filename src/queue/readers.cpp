@@ -70,34 +70,36 @@ void readers::shut() {
 
 std::shared_ptr<caller> readers::enter(std::uint64_t fiber, limit how) {
   require_working(*core_, path_);
-  if (is_reading(fiber) && !how.once) {
+  const bool reading = is_reading(fiber);
+  if (reading && !how.once) {
     refuse_deadlock(path_, "this fiber reads already: if a writer came in between, both would wait for ever");
   }
-  const bool hopeless = is_reading(fiber) || !line_.empty() || (gate_ && !gate_());
-  auto me = line_.add(fiber, how, [weak = weak_from_this()](const auto& who) {
-    if (const auto self = weak.lock()) self->cancel(who);
-  });
-  if (how.once && hopeless) {
+  const bool hopeless = how.once && (reading || !line_.empty() || (gate_ && !gate_()));
+  auto me = line_.add(fiber, how, *this);
+  me->entering = true;
+  if (hopeless) {
     line_.settle(me, caller::outcome::refused);
   } else if (line_.size() == 1) {
     find_place();
   }
+  me->entering = false;
   return me;
 }
 
 void readers::cancel(const std::shared_ptr<caller>& who) {
   if (who->what != caller::outcome::waiting) return;
   line_.settle(who, caller::outcome::refused);
-  if (line_.empty() && newest_ && newest_->members == 0) rest(newest_);
+  if (line_.empty() && newest_ && newest_->members == 0) rest(newest_, core_->strand().now());
 }
 
 bool readers::leave(std::uint64_t fiber) {
   auto left = members_.extract(fiber);
   if (left.empty()) return false;
-  const auto where = std::move(left.mapped().where);
-  left.mapped().grant->release();
+  const auto now = core_->strand().now();
+  const auto& where = left.mapped().where;
+  left.mapped().grant->release(now);
+  if (--where->members == 0) rest(where, now);
   if (spare_.size() < most_spare) spare_.push_back(std::move(left));
-  if (--where->members == 0) rest(where);
   return true;
 }
 
@@ -126,22 +128,22 @@ void readers::find_place() {
   if (!newest_ || newest_->asked_to_release) return take_place();
   if (!newest_->granted()) return;  // on its way
   if (gate_ && !gate_()) return;    // until it opens
+  const auto now = core_->strand().now();
   if (std::exchange(newest_->resting, false)) {
-    core_->strand().cancel(linger_timer_);
     newest_->ticket->be(patience_of(line_.front()->once));
-    if (!newest_->ticket->refresh()) return;  // proved first
+    if (!newest_->ticket->refresh(now)) return;  // proved first
   }
   // A place that is being read has proofs: if none is fresh, a new place will wait for one.
-  if (!core_->prover().fresh()) return take_place();
+  if (!core_->prover().fresh(now)) return take_place();
   outsiders_->watch();
   const auto known = outsiders_->known();
-  if (known == outsiders::answer::nobody || core_->strand().now() < shared_until_) return let_in(newest_);
+  if (known == outsiders::answer::nobody || now < shared_until_) return let_in(newest_);
   if (known != outsiders::answer::asked) take_place();  // otherwise the answer decides
 }
 
 void readers::let_in(const std::shared_ptr<place>& where) {
   while (!line_.empty()) {
-    const auto next = line_.front();
+    const auto& next = line_.front();
     join(where, next->fiber);
     line_.settle(next, caller::outcome::granted);
   }
@@ -198,7 +200,7 @@ void readers::take_place() {
 }
 
 /// Nobody reads in it, nobody waits for it.
-void readers::rest(const std::shared_ptr<place>& where) {
+void readers::rest(const std::shared_ptr<place>& where, time_point now) {
   if (where == newest_ && where->granted() && !line_.empty()) return;  // somebody waits for the answer of the outsiders
   const bool wanted_soon = options_.linger > duration::zero() && where == newest_ && where->granted() &&
                            !where->asked_to_release && !core_->failed() && core_->session().connected();
@@ -207,11 +209,19 @@ void readers::rest(const std::shared_ptr<place>& where) {
   if (!wanted_soon || known == outsiders::answer::waiting || known == outsiders::answer::gone) return give_up(where);
   if (std::exchange(where->resting, true)) return;
   where->ticket->rest();
-  linger_timer_ = core_->strand().in(options_.linger, [weak = weak_from_this()] {
+  kept_until_ = deadline_after(now, options_.linger);
+  if (!linger_timer_ && kept_until_ != never) await_end_of_linger();
+}
+
+/// One timer for many rests: it looks whether the place has been used meanwhile.
+void readers::await_end_of_linger() {
+  linger_timer_ = core_->strand().at(kept_until_, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
     self->linger_timer_ = {};
-    if (self->newest_ && self->newest_->members == 0) self->give_up(self->newest_);
+    if (!self->newest_ || !self->newest_->resting) return;
+    if (self->core_->strand().now() < self->kept_until_) return self->await_end_of_linger();
+    self->give_up(self->newest_);
   });
 }
 
@@ -231,12 +241,12 @@ void readers::granted(const std::shared_ptr<place>& where) {
   const bool kept = where->turns != 0;  // and proved again
   if (!kept) shared_until_ = core_->strand().now() + options_.share_for;
   if (line_.empty()) {
-    if (where->members == 0) rest(where);
+    if (where->members == 0) rest(where, core_->strand().now());
   } else if (!gate_ || gate_()) {
     kept ? find_place() : let_in(where);
   } else {
     line_.refuse_tries();
-    if (line_.empty()) rest(where);
+    if (line_.empty()) rest(where, core_->strand().now());
   }
 }
 

@@ -67,7 +67,8 @@ class readers final : public session_observer, public std::enable_shared_from_th
   member& add_member(std::uint64_t fiber, const std::string& node, fencing_token fence);
   void find_place();
   void take_place();
-  void rest(const std::shared_ptr<place>& where);
+  void rest(const std::shared_ptr<place>& where, time_point now);
+  void await_end_of_linger();
   void give_up(const std::shared_ptr<place>& where);
   void granted(const std::shared_ptr<place>& where);
   void refused(const std::shared_ptr<place>& where);
@@ -89,7 +90,8 @@ class readers final : public session_observer, public std::enable_shared_from_th
   std::vector<members::node_type> spare_;
   std::shared_ptr<outsiders> outsiders_;
   time_point shared_until_ = never;
-  timer_id linger_timer_;
+  time_point kept_until_;  // newest_, while it rests
+  timer_id linger_timer_;  // left to run when the place is wanted again: not later than it must be for the next rest
   std::function<bool()> gate_;
 };
 

@@ -62,45 +62,45 @@ std::shared_ptr<caller> seat::enter(std::uint64_t fiber, limit how) {
   if (is_owner(fiber) && !how.once)
     refuse_deadlock(path_, "this fiber has the lock already, and it is not a reentrant one");
   const bool busy = !idle();
-  auto me = line_.add(fiber, how, [weak = weak_from_this()](const auto& who) {
-    if (const auto self = weak.lock()) self->cancel(who);
-  });
-  const bool hopeless =
-      busy || (gate_ && !gate_()) || (!core_->session().connected() && core_->session().ever_connected());
-  if (how.once && hopeless) {
+  auto me = line_.add(fiber, how, *this);
+  me->entering = true;
+  if (how.once &&
+      (busy || (gate_ && !gate_()) || (!core_->session().connected() && core_->session().ever_connected()))) {
     line_.settle(me, caller::outcome::refused);
   } else if (!busy) {
     if (!ticket_) anticipation_.wanted(core_->strand().now());
     take_place();
   }
+  me->entering = false;
   return me;
 }
 
 void seat::cancel(const std::shared_ptr<caller>& who) {
   if (who->what != caller::outcome::waiting) return;
   line_.settle(who, caller::outcome::refused);
-  if (idle()) rest();
+  if (idle()) rest(core_->strand().now());
 }
 
 void seat::leave() {
   if (!owner_) return;
-  owner_->release();
+  const auto now = core_->strand().now();
+  owner_->release(now);
   spare_ = std::move(owner_);
   if (on_downgraded_) {  // somebody else has unlocked meanwhile
     give_up_place();
     std::exchange(on_downgraded_, {})(nullptr, 0);
   }
-  go_on();
+  go_on(now);
 }
 
 // Turns ----------
 
-void seat::go_on() {
-  if (line_.empty()) return rest();
+void seat::go_on(time_point now) {
+  if (line_.empty()) return rest(now);
   if (!ticket_) return take_place();
   if (!ticket_->granted()) return;  // on its way
   if (may_go_on()) {
-    if (ticket_->refresh()) on_granted();
+    if (ticket_->refresh(now)) on_granted();
   } else if (outsiders_->known() != outsiders::answer::asked) {
     leave_place();
     take_place();
@@ -123,26 +123,34 @@ bool seat::may_go_on() {
 }
 
 void seat::on_outsiders() {
-  if (!owner_ && ticket_ && ticket_->granted()) go_on();
+  if (!owner_ && ticket_ && ticket_->granted()) go_on(core_->strand().now());
 }
 
 /// Nobody wants the place now.
-void seat::rest() {
+void seat::rest(time_point now) {
   const bool wanted_soon = options_.linger > duration::zero() && ticket_ && ticket_->granted() && !asked_to_release_ &&
                            !core_->failed() && core_->session().connected();
   if (wanted_soon) outsiders_->watch();
   const auto known = outsiders_->known();
   if (!wanted_soon || known == outsiders::answer::waiting || known == outsiders::answer::gone) {
-    const bool wanted_at_once = anticipation_.left(core_->strand().now());
-    return wanted_at_once && ticket_ && !asked_to_release_ ? leave_place() : give_up_place();
+    const bool wanted_at_once = anticipation_.left(now);
+    return wanted_at_once && !asked_to_release_ ? leave_place() : give_up_place();
   }
-  if (linger_timer_) return;
+  if (std::exchange(resting_, true)) return;
   ticket_->rest();
-  linger_timer_ = core_->strand().in(options_.linger, [weak = weak_from_this()] {
+  kept_until_ = deadline_after(now, options_.linger);
+  if (!linger_timer_ && kept_until_ != never) await_end_of_linger();
+}
+
+/// One timer for many rests: it looks whether the place has been used meanwhile.
+void seat::await_end_of_linger() {
+  linger_timer_ = core_->strand().at(kept_until_, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
     self->linger_timer_ = {};
-    if (self->idle()) self->give_up_place();
+    if (!self->resting_) return;
+    if (self->core_->strand().now() < self->kept_until_) return self->await_end_of_linger();
+    self->give_up_place();
   });
 }
 
@@ -150,10 +158,10 @@ void seat::rest() {
 
 void seat::take_place() {
   if (core_->failed()) return on_failed(*core_->failed());
+  resting_ = false;
   if (ticket_) {  // it has been kept
-    core_->strand().cancel(linger_timer_);
     ticket_->be(patience_of(line_.front()->once));
-    return go_on();
+    return go_on(core_->strand().now());
   }
   turns_ = counted_ = 0;
   asked_to_release_ = false;
@@ -162,20 +170,23 @@ void seat::take_place() {
 }
 
 void seat::give_up_place() {
-  core_->strand().cancel(linger_timer_);
-  outsiders_->stop();
-  if (const auto place = std::exchange(ticket_, nullptr)) place->leave();
+  if (const auto place = take_leave()) place->leave();
 }
 
 /// For another one, which will be wanted at once.
 void seat::leave_place() {
+  if (const auto place = take_leave()) former_ = place->leave_for_another(turns_);
+}
+
+std::shared_ptr<ticket> seat::take_leave() {
+  resting_ = false;
   core_->strand().cancel(linger_timer_);
   outsiders_->stop();
-  former_ = std::exchange(ticket_, nullptr)->leave_for_another(turns_);
+  return std::exchange(ticket_, nullptr);
 }
 
 void seat::pass_on() {
-  const auto next = line_.front();
+  const auto& next = line_.front();
   owning_fiber_ = next->fiber;
   if (turns_ == 0) turns_ = ticket_->first_turn();
   owner_ = own({ticket_->czxid(), turns_++});
@@ -191,10 +202,10 @@ std::shared_ptr<ownership> seat::own(fencing_token fence) {
 }
 
 void seat::on_granted() {
-  if (line_.empty()) return rest();
+  if (line_.empty()) return rest(core_->strand().now());
   if (!gate_ || gate_()) return pass_on();
   line_.refuse_tries();
-  if (line_.empty()) rest();
+  if (line_.empty()) rest(core_->strand().now());
 }
 
 void seat::gate_opened() {
@@ -256,7 +267,7 @@ void seat::on_downgraded() {
   owner_ = nullptr;
   outsiders_->stop();
   std::exchange(on_downgraded_, {})(std::exchange(ticket_, nullptr), turns_);
-  go_on();
+  go_on(core_->strand().now());
 }
 
 }  // namespace latchkey::detail

@@ -75,11 +75,13 @@ class seat final : public ticket_listener, public session_observer, public std::
   void take_place();
   void give_up_place();
   void leave_place();
+  std::shared_ptr<ticket> take_leave();
   void pass_on();
   std::shared_ptr<ownership> own(fencing_token fence);
-  void go_on();
+  void go_on(time_point now);
   bool may_go_on();
-  void rest();
+  void rest(time_point now);
+  void await_end_of_linger();
   void on_outsiders();
 
   const std::shared_ptr<client_core> core_;
@@ -99,7 +101,9 @@ class seat final : public ticket_listener, public session_observer, public std::
   std::shared_ptr<ownership> owner_;
   std::shared_ptr<ownership> spare_;  // of a turn that is over; used again if nobody looks at it any more
   std::uint64_t owning_fiber_ = 0;
-  timer_id linger_timer_;
+  bool resting_ = false;   // nobody wants the place; it is kept
+  time_point kept_until_;  // while it rests
+  timer_id linger_timer_;  // left to run when the place is wanted again: not later than it must be for the next rest
   std::function<bool()> gate_;
   std::function<void(std::shared_ptr<ticket>, std::uint32_t)> on_downgraded_;
 };

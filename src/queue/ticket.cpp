@@ -183,6 +183,7 @@ void ticket::release_node() {
 }
 
 void ticket::forget_node() {
+  core_->prover().remove(*this);
   node_.clear();
   prefix_.clear();
   create_lost_ = first_ = false;
@@ -195,7 +196,7 @@ void ticket::finish() {
   state_ = state::over;
   forget_watch();
   core_->remove_observer(observing_);
-  if (!node_.empty()) core_->prover().remove(*this);
+  core_->prover().remove(*this);
 }
 
 }  // namespace latchkey::detail

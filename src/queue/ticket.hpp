@@ -89,7 +89,8 @@ class ticket final : public session_observer, public holder, public std::enable_
 
   /// @pre granted. @returns whether the grant can be relied on now. If not, that is proved first: the listener then
   /// hears `on_granted`, or, when it cannot be proved, the ticket queues again.
-  bool refresh();
+  bool refresh(time_point now);
+  bool refresh() { return refresh(core_->strand().now()); }
 
   /// What it is to do if it is not granted any more.
   void be(patience how) noexcept { patience_ = how; }

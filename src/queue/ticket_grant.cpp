@@ -53,8 +53,8 @@ void ticket::begin_to_hold() {
   core_->prover().add(*this);
 }
 
-bool ticket::refresh() {
-  if (core_->prover().fresh()) {
+bool ticket::refresh(time_point now) {
+  if (core_->prover().fresh(now)) {
     begin_to_hold();
     return true;
   }
@@ -63,7 +63,7 @@ bool ticket::refresh() {
   return false;
 }
 
-void ticket::rest() { core_->prover().remove(*this); }
+void ticket::rest() { core_->prover().rest(*this); }
 
 // From writer to reader ----------
 

@@ -2,6 +2,7 @@
 #include "session/prover.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace latchkey::detail {
@@ -13,24 +14,47 @@ constexpr std::size_t checks_per_multi = 1000;
 }  // namespace
 
 void prover::add(holder& who) {
-  holders_[who.node()].who = &who;
+  if (!who.entry.at_) {
+    const auto [at, is_new] = holders_.try_emplace(who.node());
+    assert(is_new);  // names are unique
+    at->second.who = &who;
+    who.entry.at_ = &*at;
+    ++awake_;
+  } else if (std::exchange(who.entry.at_->second.resting, false)) {
+    ++awake_;
+  }
   if (!proof_timer_) prove_later();
   if (!deadline_timer_) await_deadline();
 }
 
 void prover::remove(holder& who) {
-  const auto at = holders_.find(who.node());
-  if (at == holders_.end()) return;
-  session_.forget(at->second.watch);
-  holders_.erase(at);
+  auto* const entry = std::exchange(who.entry.at_, nullptr);
+  if (!entry) return;
+  session_.forget(entry->second.watch);
+  if (!entry->second.resting) --awake_;
+  holders_.erase(holders_.find(entry->first));
   // The timers are left to run: they find nobody, and are not set again.
 }
 
+void prover::rest(holder& who) {
+  if (!who.entry.at_ || who.entry.at_->second.resting) return;
+  auto& mine = who.entry.at_->second;
+  if (mine.watch.number != 0) session_.forget(mine.watch);
+  mine.in_last_round = false;
+  mine.resting = true;
+  --awake_;
+}
+
 void prover::pause(holder& who) {
-  const auto at = holders_.find(who.node());
-  if (at == holders_.end()) return;
-  session_.forget(at->second.watch);
-  at->second.paused = true;
+  if (!who.entry.at_) return;
+  session_.forget(who.entry.at_->second.watch);
+  who.entry.at_->second.paused = true;
+}
+
+/// @returns what is known of the holder of that node; nothing of one that rests.
+held_node* prover::find(const std::string& node) {
+  const auto at = holders_.find(node);
+  return at == holders_.end() || at->second.resting ? nullptr : &at->second;
 }
 
 void prover::on_connected(bool new_session) {
@@ -39,7 +63,7 @@ void prover::on_connected(bool new_session) {
     pulse_ = std::make_shared<pulse>();
     keep_time();
   }
-  if (!holders_.empty()) prove();
+  if (awake_ != 0) prove();
 }
 
 /// Goes on as long as there is a session, without a request: see `liveness_clock::beat`.
@@ -79,14 +103,14 @@ void prover::prove_later() {
 }
 
 void prover::prove() {
-  if (holders_.empty()) return;
+  if (awake_ == 0) return;
   if (!pulse_->alive(strand_.now())) return on_deadline();
   prove_later();
   if (!session_.connected()) return;
   std::vector<std::string> nodes;
   std::vector<std::string> to_watch;
   for (auto& [node, state] : holders_) {
-    if (state.paused) continue;
+    if (state.paused || state.resting) continue;
     nodes.push_back(node);
     if (std::exchange(state.in_last_round, true)) to_watch.push_back(node);
     if (nodes.size() == checks_per_multi) check(std::exchange(nodes, {}));
@@ -103,7 +127,7 @@ void prover::check(std::vector<std::string> nodes) {
 
 void prover::on_checked(const std::vector<std::string>& nodes, const reply& checked) {
   // The next proof makes this one known to the leader: it is to be sent so long after this answer.
-  if (checked.code == reply_code::ok && !holders_.empty()) return prove_later();
+  if (checked.code == reply_code::ok && awake_ != 0) return prove_later();
   if (checked.code != reply_code::no_node) return;
   const auto failed = std::find(checked.results.begin(), checked.results.end(), reply_code::no_node);
   const auto index = static_cast<std::size_t>(failed - checked.results.begin());
@@ -113,27 +137,28 @@ void prover::on_checked(const std::vector<std::string>& nodes, const reply& chec
 }
 
 void prover::lose_node(const std::string& node) {
-  const auto at = holders_.find(node);
-  if (at == holders_.end() || at->second.paused) return;
-  auto* const who = at->second.who;
-  remove(*who);
-  who->on_lost(loss_reason::node_deleted);
+  const auto* const mine = find(node);
+  if (mine && !mine->paused) lose(*mine->who, loss_reason::node_deleted);
+}
+
+void prover::lose(holder& who, loss_reason why) {
+  remove(who);
+  who.on_lost(why);
 }
 
 void prover::watch(const std::string& node) {
-  const auto at = holders_.find(node);
-  if (at == holders_.end() || at->second.paused || at->second.watch.number != 0 || !session_.connected()) return;
+  auto* const holding = find(node);
+  if (!holding || holding->paused || holding->watch.number != 0 || !session_.connected()) return;
   const auto forget = [this, node] {
-    const auto mine = holders_.find(node);
-    if (mine != holders_.end()) mine->second.watch = {};
+    if (auto* const mine = find(node)) mine->watch = {};
   };
-  at->second.watch = session_.submit(
+  holding->watch = session_.submit(
       {.kind = operation::get, .path = node},
       [this, node, forget](const reply& read) {
         if (read.code == reply_code::no_node) return lose_node(node);
         if (read.code != reply_code::ok) return forget();
-        const auto mine = holders_.find(node);
-        if (mine != holders_.end() && read.data == release_request) mine->second.who->on_asked_to_release();
+        const auto* const mine = find(node);
+        if (mine && read.data == release_request) mine->who->on_asked_to_release();
       },
       [this, node, forget](watch_event event) {
         if (event == watch_event::deleted) return lose_node(node);
@@ -153,7 +178,7 @@ void prover::await_deadline() {
 }
 
 void prover::on_deadline() {
-  if (holders_.empty()) return;
+  if (awake_ == 0) return;
   const auto now = strand_.now();
   if (!pulse_->alive(now)) {
     lose_all(loss_reason::deadline_passed);
@@ -161,17 +186,21 @@ void prover::on_deadline() {
     return;
   }
   if (now >= clock_.suspect_at() && !std::exchange(suspect_, true)) {
-    for (const auto& [node, state] : holders_) state.who->on_suspect();
+    for (const auto& [node, state] : holders_) {
+      if (!state.resting) state.who->on_suspect();
+    }
   }
   await_deadline();
 }
 
 void prover::lose_all(loss_reason why) {
   pulse_->stop();
-  while (!holders_.empty()) {
-    auto* const who = holders_.begin()->second.who;
-    remove(*who);
-    who->on_lost(why);
+  std::vector<std::string> nodes;
+  for (const auto& [node, state] : holders_) {
+    if (!state.resting) nodes.push_back(node);
+  }
+  for (const auto& node : nodes) {
+    if (const auto* const mine = find(node)) lose(*mine->who, why);  // the loss of another may have removed it
   }
 }
 

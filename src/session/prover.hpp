@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <latchkey/grant.hpp>
@@ -19,6 +20,23 @@ namespace latchkey::detail {
 /// What Curator's `Revoker` writes into the node of a holder to ask for the lock.
 inline constexpr std::string_view release_request = "__REVOKE__";
 
+class holder;
+
+/// What the prover knows of a holder.
+struct held_node {
+  holder* who = nullptr;
+  bool in_last_round = false;
+  bool paused = false;
+  bool resting = false;
+  watch_id watch;
+};
+
+/// Where a holder stands in the prover's table, if it does.
+class table_entry {
+  friend class prover;
+  std::pair<const std::string, held_node>* at_ = nullptr;
+};
+
 /// Somebody with a node on which a grant rests. Called with the strand held.
 class holder {
  public:
@@ -29,6 +47,8 @@ class holder {
   virtual void on_lost(loss_reason reason) = 0;
   /// Somebody has written `release_request` into its node.
   virtual void on_asked_to_release() = 0;
+
+  table_entry entry;  ///< of the prover alone
 
  protected:
   ~holder() = default;
@@ -41,17 +61,17 @@ class prover {
  public:
   prover(strand& own, session& through) : strand_{own}, session_{through} {}
 
-  /// @pre `fresh()`
+  /// Again after it has rested: takes no memory. @pre `fresh()`
   void add(holder& who);
   void remove(holder& who);
+  /// Nobody needs its grant until it is added again: no proofs, no watch, and it hears of no loss.
+  void rest(holder& who);
   /// Its node is about to be replaced: that it goes is no loss. Until it is removed and added again.
   void pause(holder& who);
 
   /// @returns whether a grant that arrives now needs no proof of its own.
-  bool fresh() const {
-    const auto now = strand_.now();
-    return clock_.fresh(now) && pulse_->valid_until() > now;
-  }
+  bool fresh() const { return fresh(strand_.now()); }
+  bool fresh(time_point now) const noexcept { return clock_.fresh(now) && pulse_->valid_until() > now; }
 
   /// @returns what the grants of now live by.
   const std::shared_ptr<pulse>& beat() const noexcept { return pulse_; }
@@ -69,21 +89,17 @@ class prover {
   /// Every holder has lost.
   void lose_all(loss_reason why);
 
+  /// @returns how many there are, with those that rest.
   std::size_t holders() const noexcept { return holders_.size(); }
 
  private:
-  struct held {
-    holder* who = nullptr;
-    bool in_last_round = false;
-    bool paused = false;
-    watch_id watch;
-  };
-
   void keep_time();
   void prove();
   void prove_later();
   void check(std::vector<std::string> nodes);
   void on_checked(const std::vector<std::string>& nodes, const reply& checked);
+  held_node* find(const std::string& node);
+  void lose(holder& who, loss_reason why);
   void lose_node(const std::string& node);
   void await_deadline();
   void on_deadline();
@@ -92,7 +108,8 @@ class prover {
   session& session_;
   liveness_clock clock_;
   std::shared_ptr<pulse> pulse_ = std::make_shared<pulse>();
-  std::unordered_map<std::string, held> holders_;  // by their nodes
+  std::unordered_map<std::string, held_node> holders_;  // by their nodes
+  std::size_t awake_ = 0;                               // of them, those that do not rest
   bool suspect_ = false;
   timer_id beat_timer_;
   timer_id proof_timer_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Turns among local callers take no memory, nor do readers that join others.
+/// Turns among local callers take no memory, nor do readers that join others, nor a place that is had again.
 
 #include <doctest/doctest.h>
 
@@ -62,6 +62,30 @@ TEST_SUITE("allocations") {
           }) == 0);
     CHECK(w.one.connector().sent() == 0);
     lock.leave(fiber, contender_kind::lock);
+  }
+
+  TEST_CASE("a place that lingers is had again, and kept again, without memory") {
+    for (const auto mode : {contender_kind::lock, contender_kind::write, contender_kind::read}) {
+      const auto family = mode == contender_kind::lock ? lock_family::turns : lock_family::shared;
+      CAPTURE(static_cast<int>(mode));
+      calm_world w;
+      simulated_lock lock{w.one, "/q", {.family = family, .linger = 1h}};
+      simulated_lock::call call;
+      const auto again = [&] {
+        call = lock.enter(1, mode, {});
+        if (call->what != outcome::granted) std::abort();
+        lock.leave(1, mode);
+      };
+      REQUIRE(w.ends(lock.enter(1, mode, {}), outcome::granted));
+      lock.leave(1, mode);  // it asks who is outside
+      w.time.run_for(1s);
+      for (int i = 0; i < 10; ++i) again();
+      w.one.connector().forget_sent();
+      CHECK(allocations_of([&] {
+              for (std::uint64_t i = 0; i < turns; ++i) again();
+            }) == 0);
+      CHECK(w.one.connector().sent() == 0);
+    }
   }
 
   TEST_CASE("a reader that joins others takes no memory") {

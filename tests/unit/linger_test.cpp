@@ -53,6 +53,49 @@ TEST_SUITE("linger") {
     CHECK(w.one.unfinished().empty());
   }
 
+  TEST_CASE("the time of a place that is used again begins anew with each unlock, and is no longer than it was") {
+    for (const auto mode : {contender_kind::lock, contender_kind::write, contender_kind::read}) {
+      const auto family = mode == contender_kind::lock ? lock_family::turns : lock_family::shared;
+      CAPTURE(static_cast<int>(mode));
+      calm_world w;
+      simulated_lock lock{w.one, "/q", {.family = family, .linger = 10s}};
+      const auto wait_in_place = [&](duration time) {
+        w.time.run_for(time);
+        CHECK(w.ensemble.children("/q").size() == 1);
+      };
+      const auto enter = [&] { REQUIRE(w.ends(lock.enter(1, mode, {}), outcome::granted)); };
+      const auto leave = [&] { lock.leave(1, mode); };
+      enter(), leave();
+      wait_in_place(6s);
+      enter(), leave();
+      wait_in_place(9s);
+      enter();
+      wait_in_place(30s);  // an end of the linger finds it in use
+      leave();
+      wait_in_place(9s);
+      w.time.run_for(2s);
+      CHECK(w.ensemble.children("/q").empty());
+      CHECK(w.one.unfinished().empty());
+    }
+  }
+
+  TEST_CASE("who waits in a place that rested when its session went queues again, and is granted") {
+    calm_world w;
+    simulated_lock lock{w.one, "/q", {.family = lock_family::turns, .turns = 1, .linger = 1h}};
+    REQUIRE(w.ends(lock.enter(1, contender_kind::lock, {}), outcome::granted));
+    lock.leave(1, contender_kind::lock);  // who is outside? the answer is on its way
+    const auto call = lock.enter(1, contender_kind::lock, {});
+    REQUIRE(call->what == outcome::waiting);
+    w.ensemble.expire(w.session(w.one));
+    REQUIRE(w.ends(call, outcome::granted));
+    w.time.run_for(1min);
+    CHECK(lock.current(1, contender_kind::lock));  // its new node is the one that is proved
+    lock.leave(1, contender_kind::lock);
+    lock.shut();
+    CHECK(w.queued(0));
+    CHECK(w.one.unfinished().empty());
+  }
+
   TEST_CASE("a place that went with its session is not taken for one") {
     linger_world w;
     w.ensemble.expire(w.session(w.one));
