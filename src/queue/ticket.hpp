@@ -153,6 +153,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void send_create();
   void on_created(reply& created);
   void on_requeued(const former_place& former, bool listed);
+  void date(const reply& listed);
   void identify();
   void on_enqueued(const reply* listed);
   bool take_number();

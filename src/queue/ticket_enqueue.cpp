@@ -85,7 +85,7 @@ void ticket::send_create() {
                    });
   if (line_) line_->create_sent();
   if (!lists) return;
-  through().submit({.kind = operation::children, .path = *path_},
+  through().submit({.kind = operation::children, .path = *path_, .dated = along != 0},
                    unless_stale([](ticket& self, const reply& listed) { self.on_enqueued(&listed); }));
 }
 
@@ -126,7 +126,20 @@ void ticket::on_requeued(const former_place& former, bool listed) {
   if (!listed) look();
 }
 
-/// The answer to a transaction does not tell when the node was created.
+/// The answer to a transaction does not tell when the node was created. The list that comes with it does as well, for
+/// as long as nobody has queued behind: the newest change of the queue is then younger than all who have come before,
+/// and older than all who will come.
+void ticket::date(const reply& listed) {
+  if (czxid_ != 0) return;
+  const auto mine = parse_contender(last_component(node_));
+  const bool last = std::none_of(listed.children.begin(), listed.children.end(), [&](const std::string& name) {
+    const auto theirs = parse_contender(name);
+    return theirs && theirs->number > mine->number;
+  });
+  if (last) czxid_ = listed.stat.pzxid;
+}
+
+/// Otherwise the node itself does.
 void ticket::identify() {
   if (czxid_ != 0) return;
   through().submit({.kind = operation::get, .path = node_}, unless_stale([](ticket& self, const reply& read) {
@@ -143,8 +156,9 @@ void ticket::on_enqueued(const reply* listed) {
   switch (created_) {
     case reply_code::ok:
       if (!take_number()) return exhausted();
-      if (listed) return decide(*listed);
-      return find_neighbour();
+      if (!listed) return find_neighbour();
+      if (listed->code == reply_code::ok) date(*listed);
+      return decide(*listed);
     case reply_code::node_exists:
       return exhausted();
     case reply_code::no_node:

@@ -133,8 +133,9 @@ TEST_SUITE("requeue") {
     CHECK(w.fence().czxid == w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
   }
 
-  TEST_CASE_TEMPLATE("who has had to wait lists with the transaction, and asks when it was made", World, of_turns,
-                     of_places) {
+  TEST_CASE_TEMPLATE(
+      "who has had to wait lists with the transaction: one write and two reads, and his token lies between", World,
+      of_turns, of_places) {
     World w;
     const auto theirs = w.other.enter(1, mode, {});
     REQUIRE(w.queued(2));
@@ -153,11 +154,18 @@ TEST_SUITE("requeue") {
     CHECK(w.sent(operation::children) == 1);
     REQUIRE(w.ends(last, outcome::granted));
     REQUIRE(w.queued(2));
-    CHECK(w.sent(operation::get) == 2);  // its own, and the one that it watches
+    CHECK(w.sent(operation::get) == 1);  // the one that it watches
     CHECK(w.sent(operation::children) == 1);
+    const auto between = w.other.current(1, mode).fence();
     w.other.leave(1, mode);
     REQUIRE(w.ends(once_more, outcome::granted));
-    CHECK(w.fence().czxid == w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
+    CHECK(w.fence() > between);
+    const auto mine = w.fence();
+    const auto next = w.other.enter(1, mode, {});
+    REQUIRE(w.queued(2));
+    w.leave();
+    REQUIRE(w.ends(next, outcome::granted));
+    CHECK(w.other.current(1, mode).fence() > mine);
   }
 
   TEST_CASE_TEMPLATE("an operator who deletes the former node keeps nobody from the lock", World, of_turns, of_places) {

@@ -4,6 +4,7 @@
 /// Who is in the queues of an ensemble, and since when: read from what it has committed.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,8 +18,8 @@ struct queued_node {
   path_id node = 0;
   detail::contender_kind kind{};
   std::int64_t position = 0;  ///< what orders the queue: the zxid of its creation; a reader takes that of its writer
-  /// What its tokens may begin with: `position`, or that of the former nodes on which it follows directly.
-  std::vector<std::int64_t> tokens;
+  std::int64_t begin = 0;     ///< `position`, or that of the first of the former nodes on which it follows directly
+  bool requeued = false;      ///< its tokens begin with anything from `begin` to the creation of the next node
   time_point since;
   std::int64_t session = 0;
 };
@@ -49,8 +50,10 @@ class queue_record {
   bool belongs(const std::string& path, std::int64_t czxid) const;
 
  private:
+  std::optional<std::size_t> lock_of(path_id node) const;
   std::vector<queued_node>* queue_of(path_id node);
-  void add(const commit& what, const queued_node* writer = nullptr, std::vector<std::int64_t> tokens = {});
+  void add(const commit& what, const queued_node* writer = nullptr, bool requeued = false,
+           const queued_node* former = nullptr);
   void add_instead(const commit& what, path_id old);
   void remove(path_id node);
 
