@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t most_spare = 64;
 
+/// Of one place: a token has no room for more than twice as many.
+constexpr std::uint32_t most_turns = 1u << 31;
+
 }  // namespace
 
 /// One place in the queue, and those who read in it.
@@ -125,14 +128,14 @@ void readers::adopt(std::shared_ptr<ticket> granted, std::uint32_t turns, std::u
 
 /// For those who wait: the newest place, if it may be joined, or one of their own.
 void readers::find_place() {
-  if (!newest_ || newest_->asked_to_release) return take_place();
+  if (!newest_ || newest_->asked_to_release || newest_->turns >= most_turns) return take_place();
   if (!newest_->granted()) return;  // on its way
-  if (gate_ && !gate_()) return;    // until it opens
   const auto now = core_->strand().now();
   if (std::exchange(newest_->resting, false)) {
     newest_->ticket->be(patience_of(line_.front()->once));
     if (!newest_->ticket->refresh(now)) return;  // proved first
   }
+  if (gate_ && !gate_()) return;  // until it opens
   // A place that is being read has proofs: if none is fresh, a new place will wait for one.
   if (!core_->prover().fresh(now)) return take_place();
   outsiders_->watch();
@@ -251,6 +254,7 @@ void readers::granted(const std::shared_ptr<place>& where) {
 }
 
 void readers::gate_opened() {
+  if (!line_.empty() && !newest_) return take_place();
   if (!line_.empty() && newest_ && newest_->granted() && newest_->members == 0 && newest_->ticket->refresh()) {
     granted(newest_);
   }

@@ -191,6 +191,31 @@ TEST_SUITE("linger") {
     other.leave(1, contender_kind::lock);
     CHECK(w.ends(call, outcome::granted));
   }
+
+  TEST_CASE("readers who come while a lost writer has yet to unlock have the place that an earlier one has left") {
+    for (const auto unlocked_after : {10ms, 500ms}) {  // while the place is kept, and later
+      CAPTURE(unlocked_after.count());
+      calm_world w;
+      simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .linger = 200ms}};
+      REQUIRE(w.ends(lock.enter(1, contender_kind::write, {}), outcome::granted));
+      const auto writer = lock.current(1, contender_kind::write);
+      writer.stop_token();  // its node is watched from now on
+      w.time.run_for(1s);
+      w.ensemble.remove("/q/" + w.ensemble.children("/q").front());
+      REQUIRE(w.eventually([&] { return writer.loss().has_value(); }));
+      const auto impatient = lock.enter(2, contender_kind::read, detail::limit::within(1s, w.time.now()));
+      REQUIRE(w.ends(impatient, outcome::refused));
+      const auto reader = lock.enter(3, contender_kind::read, {});
+      w.time.run_for(unlocked_after);
+      CHECK(reader->what == outcome::waiting);
+      lock.leave(1, contender_kind::write);
+      REQUIRE(w.ends(reader, outcome::granted));
+      w.time.run_for(1s);
+      CHECK(w.ensemble.children("/q").size() == 1);
+      lock.leave(3, contender_kind::read);
+      CHECK(w.queued(0));
+    }
+  }
 }
 
 }  // namespace latchkey::testing
