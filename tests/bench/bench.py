@@ -27,6 +27,7 @@ def parse():
     parser.add_argument("--commit", default="")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--warm-up", type=float, default=30.0)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--without", action="append", default=[])
     return parser.parse_args()
@@ -124,6 +125,16 @@ class Bench:
                 self.children.pop(name).close()  # the next run has a new one
             return {"error": str(failure)}
 
+    def warm_up(self, seconds):
+        """Until the servers have compiled what they will run: before that they take several times as long for a request,
+        and whoever comes last is the fastest."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for name in ("latchkey", "curator"):
+                for workload in ("uncontended", "eight_sessions", "own_locks_256"):
+                    if name not in self.how.without:
+                        self.child(name).ask("run %s direct 1" % workload)
+
     def measure(self, row):
         names = [name for name in row.contestants if name not in self.how.without]
         rounds = {name: [] for name in names}
@@ -165,6 +176,8 @@ def main():
     with open(how.output / "bench.log", "w") as log:
         bench = Bench(how, log)
         try:
+            print("warming up", file=sys.stderr, flush=True)
+            bench.warm_up(how.warm_up)
             for row in chosen:
                 print("measuring %s" % row.name, file=sys.stderr, flush=True)
                 results["rows"][row.name] = bench.measure(row)

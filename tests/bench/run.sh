@@ -3,10 +3,10 @@
 # Measures latchkey beside the C client alone, Curator, kazoo and Redis, on one local ensemble, in alternating rounds.
 #
 #   tests/bench/run.sh                      everything: 7 rounds of 1 s, some 15 minutes; best with nothing else running
-#   tests/bench/run.sh --quick              3 rounds of 0.4 s
+#   tests/bench/run.sh --quick              3 rounds of 0.4 s, after 10 s to warm up
 #   tests/bench/run.sh --only WORKLOAD      one row of the table, as `uncontended`; may be repeated
 #   tests/bench/run.sh --without CONTESTANT floor, curator, kazoo or redis; may be repeated
-#   tests/bench/run.sh --rounds N --seconds S
+#   tests/bench/run.sh --rounds N --seconds S --warm-up S
 #
 # Prints a table that ends with the targets that fall short; build/bench/ has it as results.json and chart.svg.
 # How each number is taken: README.md beside this script.
@@ -20,8 +20,8 @@ seconds=1
 options=()
 while (($# > 0)); do
   case $1 in
-    --quick) rounds=3 seconds=0.4 ;;
-    --only | --without | --rounds | --seconds)
+    --quick) rounds=3 seconds=0.4 options+=(--warm-up 10) ;;
+    --only | --without | --rounds | --seconds | --warm-up)
       if (($# < 2)); then
         echo "$1 needs a value" >&2
         exit 2
