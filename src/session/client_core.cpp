@@ -61,6 +61,12 @@ void client_core::on_disconnected() {
 }
 
 void client_core::on_session_over(session_end why) {
+  end_session(why);
+  reaper_.on_session_over();  // once more: what ended with the session has been handed to it
+  if (why != session_end::closed) on_idle();
+}
+
+void client_core::end_session(session_end why) {
   reaper_.on_session_over();
   prover_.stop();
   switch (why) {
@@ -70,7 +76,6 @@ void client_core::on_session_over(session_end why) {
       prover_.lose_all(loss_reason::session_expired);
       tell({client_event::kind::session_expired, {}, {}});
       for_each_observer([](session_observer& observer) { observer.on_session_over(); });
-      on_idle();
       return;
     case session_end::auth_failed:
       return fail({errc::authentication_failed,

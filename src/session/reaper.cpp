@@ -86,7 +86,7 @@ void reaper::discharge(std::uint64_t id) {
   auto& what = obligations_.at(id);
   if (what.is != obligation::state::open || !session_.connected()) return;
   if (!what.prefix.empty()) return look_now(id);
-  if (what.alone || deletions_ < gather_beyond_) return remove_now(id);
+  if (what.alone || (!batch_ && deletions_ < gather_beyond_)) return remove_now(id);
   what.is = obligation::state::gathered;
   gathered_.push_back(id);
 }
@@ -100,7 +100,7 @@ void reaper::remove_now(std::uint64_t id) {
 }
 
 void reaper::remove_gathered() {
-  if (gathered_.empty() || !session_.connected()) return;
+  if (gathered_.empty() || batch_ || !session_.connected()) return;
   if (gathered_.size() == 1) return remove_now(std::exchange(gathered_, {}).front());
   request all{.kind = operation::remove_all};
   numbers ids;
@@ -116,6 +116,7 @@ void reaper::remove_gathered() {
   }
   gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(ids.size()));
   ++deletions_;
+  batch_ = true;
   session_.submit(std::move(all),
                   [this, ids = std::move(ids)](const reply& removed) { on_all_removed(ids, removed.code); });
 }
@@ -137,6 +138,7 @@ void reaper::on_removed(std::uint64_t id, reply_code code) {
 
 void reaper::on_all_removed(const numbers& ids, reply_code code) {
   --deletions_;
+  batch_ = false;
   settle_all(ids, code);
   remove_gathered();
 }

@@ -21,8 +21,8 @@ namespace latchkey::detail {
 /// ensemble has said that it is gone or its session is over. With the strand held.
 ///
 /// The first few deletions are sent one by one, at once. Those that come while these are under way are gathered, and go
-/// in one transaction with the next answer: at the price of at most one round trip they cost the ensemble a fraction of
-/// what each for itself does (the group commit of databases). A node that nobody wants is as good as gone for the
+/// in one transaction, one at a time, with the next answer: at the price of a round trip or two they cost the ensemble a
+/// fraction of what each for itself does (the group commit of databases). A node that nobody wants is as good as gone for the
 /// tickets of this session, though their lists may still show it: see `remaining`.
 class reaper {
  public:
@@ -94,6 +94,7 @@ class reaper {
   numbers kept_;                                     // the oldest first
   timer_id patience_;                                // with the oldest of them, from its beginning on or later
   numbers gathered_;
+  bool batch_ = false;          // one of them is a transaction
   std::size_t deletions_ = 0;  // requests under way
   std::uint64_t last_ = 0;
 };

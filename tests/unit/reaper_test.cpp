@@ -74,6 +74,28 @@ TEST_SUITE("reaper") {
     CHECK(transactions.size() == alone + 1);
   }
 
+  TEST_CASE("what comes while a transaction is under way waits for its end, and goes together") {
+    many_places w;
+    simulated_lock more{w.one, "/r", {lock_family::fair}};
+    std::vector<simulated_lock::place> late;
+    for (std::uint64_t fiber = 1; fiber <= 5; ++fiber) {
+      late.push_back(more.make_place());
+      more.queue(late.back(), fiber);
+    }
+    REQUIRE(w.eventually([&] { return w.ensemble.children("/r").size() == 5; }));
+    w.time.run_for(100ms);
+    w.one.connector().forget_sent();
+    w.give_up();
+    REQUIRE(w.eventually([&] { return w.one.connector().sent(operation::remove_all) == 1; }));
+    for (const auto& each : late) each->cancel();
+    CHECK(w.one.connector().sent(operation::remove) == alone);
+    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    REQUIRE(w.all_is_done());
+    CHECK(w.eventually([&] { return w.ensemble.children("/r").empty(); }));
+    CHECK(w.one.connector().sent(operation::remove) == alone);
+    CHECK(w.one.connector().sent(operation::remove_all) == 2);
+  }
+
   TEST_CASE("one that has been deleted by somebody else does not keep the others") {
     many_places w;
     const auto victim = "/q/" + w.ensemble.children("/q").back();

@@ -153,6 +153,10 @@ TEST_SUITE("ticket") {
     seat->unlock();
     CHECK_THROWS_AS(w.enter(w.one, *seat), error);
     seat->shut();
+    const auto begun = w.time.now();
+    w.one.close();
+    CHECK(w.time.run_until([&] { return w.one.closed(); }, begun + 1min));
+    CHECK(w.time.now() - begun < 1s);  // nothing is left to delete
   }
 
   TEST_CASE("a parent that is reaped as soon as it is there is created again") {
