@@ -23,9 +23,9 @@ class fair_line;
 
 /// A mutex with one place in line for each caller, over all processes, in the order of arrival at the ensemble.
 /// Fairness: strictly first come, first served, whoever they are; no turns are passed on. A caller next to another one
-/// of its own object costs one create and at most one delete, and is woken without a request. Meets Lockable and TimedLockable.
-/// Not recursive. Compatible with `mutex` and with Curator's `InterProcessMutex`. Waiting, concurrency, lifetime and
-/// loss: as `mutex`. A caller that waits through the loss of a session is queued again, at the end.
+/// of its own object costs one create and at most one delete, and is woken without a request. Meets Lockable and
+/// TimedLockable. Not recursive. Compatible with `mutex` and with Curator's `InterProcessMutex`. Waiting, concurrency,
+/// lifetime and loss: as `mutex`. A caller that waits through the loss of a session is queued again, at the end.
 class fair_mutex : public detail::timed<fair_mutex> {
  public:
   /// Makes no request. @throws error bad_path
@@ -43,7 +43,7 @@ class fair_mutex : public detail::timed<fair_mutex> {
   /// Takes the lock if nobody has it: one read when it is held.
   [[nodiscard]] bool try_lock();
 
-  /// Releases the lock. Does not wait for the ensemble.
+  /// Releases the lock. Does not wait for the ensemble; see `mutex::unlock`.
   /// @pre this object was locked; otherwise nothing happens.
   void unlock() noexcept;
 

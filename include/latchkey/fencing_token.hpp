@@ -14,8 +14,11 @@ namespace latchkey {
 /// parents. Hand it to what the lock protects, and let that refuse every token smaller than the largest it has seen (M.
 /// Kleppmann, "How to do distributed locking", 2016).
 struct fencing_token {
-  std::int64_t czxid = 0;  ///< of the node that holds the place in the queue; made by the ensemble
-  std::uint32_t turn = 0;  ///< counts the callers of one process that shared that node
+  /// Made by the ensemble: that of the node that holds the place in the queue, or of the first of several nodes of ours
+  /// that followed directly on one another; in any case larger than those of all who queued before, and smaller than
+  /// those of all who queued later.
+  std::int64_t czxid = 0;
+  std::uint32_t turn = 0;  ///< counts the callers of one process that shared those nodes
 
   friend constexpr auto operator<=>(const fencing_token&, const fencing_token&) = default;
 };

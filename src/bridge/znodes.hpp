@@ -74,7 +74,8 @@ struct reply {
   std::string data;
   std::vector<std::string> children;
   node_stat stat;
-  std::vector<reply_code> results;  ///< of a multi, one for each path; the first that is not ok is the one that failed
+  std::vector<reply_code>
+      results;  ///< of a multi, one for each operation; the first that is not ok is the one that failed
 };
 
 enum class connection_state {

@@ -61,9 +61,10 @@ struct former_place {
 /// One place in a queue, from the creation of its node to its deletion: a state machine that replies, watches and the
 /// session drive. With the strand held.
 ///
-/// Enqueue: create and list back to back, one round trip. Admission: a pure function of the list. Wait: one watch, on
-/// the one node that blocks us. After a lost reply: sync, list, look for our unique name. Leave: the reaper answers for
-/// the node. Among tickets of one object, neighbours in the queue: without list and watch, see `neighbours`.
+/// Enqueue: create and list back to back, one round trip; or one transaction, see `leave_for_another`. Admission: a
+/// pure function of the list. Wait: one watch, on the one node that blocks us. After a lost reply: sync, list, look for
+/// our unique name. Leave: the reaper answers for the node. Among tickets of one object, neighbours in the queue:
+/// without list and watch, see `neighbours`.
 class ticket final : public session_observer, public holder, public std::enable_shared_from_this<ticket> {
  public:
   /// @param path absolute path of the lock; shared by its tickets

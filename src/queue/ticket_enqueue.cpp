@@ -113,7 +113,9 @@ void ticket::on_requeued(const former_place& former, bool listed) {
       if (!listed) on_enqueued(nullptr);
       return;
     default:
-      return enqueue();  // one of the two was refused: alone the create will tell why, if it was that
+      // One of the two was refused: alone the create will tell why, if it was that. (It is sent again, so behind
+      // creates of the same object that have been sent meanwhile.)
+      return enqueue();
   }
   if (!take_number()) return exhausted();
   const auto mine = parse_contender(last_component(node_));

@@ -54,9 +54,9 @@ class holder {
   ~holder() = default;
 };
 
-/// While there are holders, one `multi[check...]` every quarter of the session timeout, over all their nodes; for a
-/// holder that stays for longer than that, also a watch on its node, so that a deletion is noticed at once. Without
-/// holders no traffic, however many wait. With the strand held.
+/// While there are holders that do not rest, one `multi[check...]` every quarter of the session timeout, over all their
+/// nodes; for a holder that stays for longer than that, also a watch on its node, so that a deletion is noticed at
+/// once. Without holders no traffic, however many wait. With the strand held.
 class prover {
  public:
   prover(strand& own, session& through) : strand_{own}, session_{through} {}

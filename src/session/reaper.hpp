@@ -17,13 +17,13 @@
 
 namespace latchkey::detail {
 
-/// A node that nobody wants any more is handed to the reaper: it is deleted now or after the next reconnect, until the
-/// ensemble has said that it is gone or its session is over. With the strand held.
+/// A node that nobody wants any more is handed to the reaper: it is deleted now, in a moment (`remove_soon`), or after
+/// the next reconnect, until the ensemble has said that it is gone or its session is over. With the strand held.
 ///
 /// The first few deletions are sent one by one, at once. Those that come while these are under way are gathered, and go
-/// in one transaction, one at a time, with the next answer: at the price of a round trip or two they cost the ensemble a
-/// fraction of what each for itself does (the group commit of databases). A node that nobody wants is as good as gone for the
-/// tickets of this session, though their lists may still show it: see `remaining`.
+/// in one transaction, one at a time, with the next answer: at the price of a round trip or two they cost the ensemble
+/// a fraction of what each for itself does (the group commit of databases). A node that nobody wants is as good as gone
+/// for the tickets of this session, though their lists may still show it: see `remaining`.
 class reaper {
  public:
   reaper(strand& own, session& through) : strand_{own}, session_{through} {}
@@ -94,7 +94,7 @@ class reaper {
   numbers kept_;                                     // the oldest first
   timer_id patience_;                                // with the oldest of them, from its beginning on or later
   numbers gathered_;
-  bool batch_ = false;          // one of them is a transaction
+  bool batch_ = false;         // one of them is a transaction
   std::size_t deletions_ = 0;  // requests under way
   std::uint64_t last_ = 0;
 };
