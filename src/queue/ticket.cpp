@@ -21,10 +21,9 @@ ticket::~ticket() {
 
 void ticket::start(patience how, std::unique_ptr<former_place> former) {
   patience_ = how;
-  former_ = std::move(former);
   observing_ = core_->add_observer(*this);
   state_ = state::disconnected;
-  begin();
+  begin(std::move(former));
 }
 
 /// The place is gone.
@@ -35,14 +34,15 @@ void ticket::queue_again() {
   begin();
 }
 
-void ticket::begin() {
+/// @param former of use only right away
+void ticket::begin(std::unique_ptr<former_place> former) {
   ++step_;
   forget_node();
   parents_made_ = 0;
   parent_failure_ = nullptr;
   if (!through().connected()) return await_connection();
   if (patience_ == patience::once) return peek();
-  enqueue();
+  enqueue(std::move(former));
 }
 
 // Session ----------

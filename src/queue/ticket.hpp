@@ -146,12 +146,12 @@ class ticket final : public session_observer, public holder, public std::enable_
   void on_lost(loss_reason why) override;
   void on_asked_to_release() override { listener_->on_asked_to_release(); }
 
-  void begin();
+  void begin(std::unique_ptr<former_place> former = {});
   void queue_again();
   void peek();
   void on_peeked(const reply& listed);
-  void enqueue();
-  void send_create();
+  void enqueue(std::unique_ptr<former_place> former = {});
+  void send_create(const std::shared_ptr<former_place>& former = {});
   void on_created(reply& created);
   void on_requeued(const former_place& former, bool listed);
   void date(const reply& listed);
@@ -224,7 +224,6 @@ class ticket final : public session_observer, public holder, public std::enable_
   std::optional<std::uint32_t> number_;       // while it stands in line_
   ticket* following_ = nullptr;               // the neighbour ahead
   ticket* follower_ = nullptr;                // the neighbour behind
-  std::unique_ptr<former_place> former_;      // until the create is sent
   std::unique_ptr<std::string> replacement_;  // the path of the reader's node to be
 
   std::unique_ptr<blocked> blocked_;

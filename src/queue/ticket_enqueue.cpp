@@ -44,13 +44,13 @@ void ticket::on_peeked(const reply& listed) {
 
 // Enqueue ----------
 
-void ticket::enqueue() {
+void ticket::enqueue(std::unique_ptr<former_place> former) {
   ++step_;
-  send_create();
+  send_create(std::move(former));
 }
 
 /// Create and list in one round trip: requests of a session are served in order, so the list shows the node.
-void ticket::send_create() {
+void ticket::send_create(const std::shared_ptr<former_place>& former) {
   state_ = state::enqueuing;
   const bool alone = !line_ || !line_->anybody();
   forget_node();
@@ -60,7 +60,6 @@ void ticket::send_create() {
                .path = join(*path_, prefix_),
                .data = describe_ticket(core_->options().label, kind_),
                .mode = create_mode::ephemeral_sequential};
-  const std::shared_ptr<former_place> former = std::exchange(former_, nullptr);
   const auto along = former && alone ? core_->reaper().take_along(former->node) : 0;
   if (along != 0) {
     what.kind = operation::requeue;
