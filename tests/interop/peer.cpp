@@ -67,10 +67,10 @@ void peer::say(const std::string& name, std::string_view command) {
   }
 }
 
-std::string peer::answer(const std::string& name) {
+std::string peer::answer(const std::string& name, std::chrono::milliseconds limit) {
   std::unique_lock lock{mutex_};
   auto& mine = answers_[name];
-  if (!arrived_.wait_for(lock, patience(), [&] { return !mine.empty() || ended_; }) || mine.empty()) {
+  if (!arrived_.wait_for(lock, limit, [&] { return !mine.empty() || ended_; }) || mine.empty()) {
     throw std::runtime_error{fmt::format("{} {}", name, ended_ ? "has ended" : "does not answer")};
   }
   auto line = std::move(mine.front());

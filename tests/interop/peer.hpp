@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -13,6 +14,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "support/support.hpp"
 
 namespace latchkey::testing {
 
@@ -28,9 +31,9 @@ class peer {
 
   void say(const std::string& name, std::string_view command);
 
-  /// Waits for the next answer to `name`. @throws std::runtime_error when it has not come within `patience()`, and for
+  /// Waits for the next answer to `name`. @throws std::runtime_error when it has not come within `limit`, and for
   /// one that begins with "failed"
-  std::string answer(const std::string& name);
+  std::string answer(const std::string& name, std::chrono::milliseconds limit = patience());
 
   std::string ask(const std::string& name, std::string_view command) {
     say(name, command);

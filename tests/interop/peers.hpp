@@ -51,7 +51,7 @@ class contender_there {
   void release() { ask("release"); }
   std::string ask(std::string_view command) { return where_.ask(name_, command); }
   void say(std::string_view command) { where_.say(name_, command); }
-  std::string answer() { return where_.answer(name_); }
+  std::string answer(std::chrono::milliseconds limit = patience()) { return where_.answer(name_, limit); }
   bool answered() { return where_.answered(name_); }
 
   /// @returns whether the lock object of the peer says that it has the lock.
