@@ -38,8 +38,8 @@ struct caller {
   wait_point point;
   std::uint64_t fiber = 0;
   bool once = false;
-  bool entering = false;  // its call has not begun to wait: nobody is to be woken
-  bool woken = false;
+  bool entering = false;                        // its call has not begun to wait: nobody is to be woken
+  bool woken = false;                           // then `point` is to be reset before it is used again
   std::atomic<outcome> what{outcome::waiting};  // written after `why`
   std::unique_ptr<failure> why;                 // of `failed`
   timer_id timer;

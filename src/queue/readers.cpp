@@ -194,7 +194,7 @@ void readers::on_outsiders() {
 void readers::take_place() {
   if (core_->failed()) return on_failure(*core_->failed());
   outsiders_->stop();
-  core_->strand().cancel(linger_timer_);
+  linger_.stop();
   const auto before = std::exchange(newest_, std::make_shared<place>(*this));
   if (before && before->members == 0) give_up(before);
   places_.push_back(newest_);
@@ -212,28 +212,17 @@ void readers::rest(const std::shared_ptr<place>& where, time_point now) {
   if (!wanted_soon || known == outsiders::answer::waiting || known == outsiders::answer::gone) return give_up(where);
   if (std::exchange(where->resting, true)) return;
   where->ticket->rest();
-  kept_until_ = deadline_after(now, options_.linger);
-  if (!linger_timer_ && kept_until_ != never) await_end_of_linger();
+  linger_.begin(now, *this);
 }
 
-/// One timer for many rests: it looks whether the place has been used meanwhile.
-void readers::await_end_of_linger() {
-  linger_timer_ = core_->strand().at(kept_until_, [weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->linger_timer_ = {};
-    if (!self->newest_ || !self->newest_->resting) return;
-    if (self->core_->strand().now() < self->kept_until_) return self->await_end_of_linger();
-    self->give_up(self->newest_);
-  });
-}
+bool readers::rests() const noexcept { return newest_ && newest_->resting; }
 
 void readers::give_up(const std::shared_ptr<place>& where) {
   const auto given_up = where;
   if (given_up == newest_) {
     newest_ = nullptr;
     outsiders_->stop();
-    core_->strand().cancel(linger_timer_);
+    linger_.stop();
   }
   std::erase(places_, given_up);
   if (const auto left = std::exchange(given_up->ticket, nullptr)) left->leave();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "queue/caller.hpp"
+#include "queue/linger.hpp"
 #include "queue/outsiders.hpp"
 #include "queue/ownership.hpp"
 #include "queue/ticket.hpp"
@@ -51,6 +52,7 @@ class readers final : public session_observer, public std::enable_shared_from_th
   void gate_opened();
 
  private:
+  friend class linger;
   class place;
   struct member {
     std::shared_ptr<place> where;
@@ -68,7 +70,8 @@ class readers final : public session_observer, public std::enable_shared_from_th
   void find_place();
   void take_place();
   void rest(const std::shared_ptr<place>& where, time_point now);
-  void await_end_of_linger();
+  bool rests() const noexcept;
+  void end_of_linger() { give_up(newest_); }
   void give_up(const std::shared_ptr<place>& where);
   void granted(const std::shared_ptr<place>& where);
   void refused(const std::shared_ptr<place>& where);
@@ -90,8 +93,7 @@ class readers final : public session_observer, public std::enable_shared_from_th
   std::vector<members::node_type> spare_;
   std::shared_ptr<outsiders> outsiders_;
   time_point shared_until_ = never;
-  time_point kept_until_;  // newest_, while it rests
-  timer_id linger_timer_;  // left to run when the place is wanted again: not later than it must be for the next rest
+  linger linger_{core_->strand(), options_.linger};  // of newest_
   std::function<bool()> gate_;
 };
 

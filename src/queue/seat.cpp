@@ -138,20 +138,7 @@ void seat::rest(time_point now) {
   }
   if (std::exchange(resting_, true)) return;
   ticket_->rest();
-  kept_until_ = deadline_after(now, options_.linger);
-  if (!linger_timer_ && kept_until_ != never) await_end_of_linger();
-}
-
-/// One timer for many rests: it looks whether the place has been used meanwhile.
-void seat::await_end_of_linger() {
-  linger_timer_ = core_->strand().at(kept_until_, [weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->linger_timer_ = {};
-    if (!self->resting_) return;
-    if (self->core_->strand().now() < self->kept_until_) return self->await_end_of_linger();
-    self->give_up_place();
-  });
+  linger_.begin(now, *this);
 }
 
 // The place in the queue ----------
@@ -180,7 +167,7 @@ void seat::leave_place() {
 
 std::shared_ptr<ticket> seat::take_leave() {
   resting_ = false;
-  core_->strand().cancel(linger_timer_);
+  linger_.stop();
   outsiders_->stop();
   return std::exchange(ticket_, nullptr);
 }

@@ -11,6 +11,7 @@
 
 #include "queue/anticipation.hpp"
 #include "queue/caller.hpp"
+#include "queue/linger.hpp"
 #include "queue/outsiders.hpp"
 #include "queue/ownership.hpp"
 #include "queue/ticket.hpp"
@@ -61,6 +62,8 @@ class seat final : public ticket_listener, public session_observer, public std::
   void downgrade(std::function<void(std::shared_ptr<ticket>, std::uint32_t)> done);
 
  private:
+  friend class linger;
+
   void on_granted() override;
   void on_refused() override;
   void on_suspect() override;
@@ -81,7 +84,8 @@ class seat final : public ticket_listener, public session_observer, public std::
   void go_on(time_point now);
   bool may_go_on();
   void rest(time_point now);
-  void await_end_of_linger();
+  bool rests() const noexcept { return resting_; }
+  void end_of_linger() { give_up_place(); }
   void on_outsiders();
 
   const std::shared_ptr<client_core> core_;
@@ -101,9 +105,8 @@ class seat final : public ticket_listener, public session_observer, public std::
   std::shared_ptr<ownership> owner_;
   std::shared_ptr<ownership> spare_;  // of a turn that is over; used again if nobody looks at it any more
   std::uint64_t owning_fiber_ = 0;
-  bool resting_ = false;   // nobody wants the place; it is kept
-  time_point kept_until_;  // while it rests
-  timer_id linger_timer_;  // left to run when the place is wanted again: not later than it must be for the next rest
+  bool resting_ = false;  // nobody wants the place; it is kept
+  linger linger_{core_->strand(), options_.linger};
   std::function<bool()> gate_;
   std::function<void(std::shared_ptr<ticket>, std::uint32_t)> on_downgraded_;
 };

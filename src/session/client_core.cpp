@@ -61,37 +61,30 @@ void client_core::on_disconnected() {
 }
 
 void client_core::on_session_over(session_end why) {
-  end_session(why);
-  reaper_.on_session_over();  // once more: what ended with the session has been handed to it
-  if (why != session_end::closed) on_idle();
-}
-
-void client_core::end_session(session_end why) {
-  reaper_.on_session_over();
   prover_.stop();
   switch (why) {
-    case session_end::closed:
-      return;
     case session_end::expired:
       prover_.lose_all(loss_reason::session_expired);
       tell({client_event::kind::session_expired, {}, {}});
       for_each_observer([](session_observer& observer) { observer.on_session_over(); });
-      return;
+      break;
     case session_end::auth_failed:
-      return fail({errc::authentication_failed,
-                   "the ensemble does not accept the credentials: look at client_options::authentication",
-                   {}},
-                  loss_reason::access_revoked);
+      fail({errc::authentication_failed,
+            "the ensemble does not accept the credentials: look at client_options::authentication",
+            {}},
+           loss_reason::access_revoked);
+      break;
     case session_end::timeout_refused:
-      return fail(
-          {errc::session_timeout_refused,
-           fmt::format(
-               "the session timeout of {} ms is below the ensemble's minimum, {} ms: ask for at least that, or lower "
-               "minSessionTimeout of the servers",
-               options_.session_timeout.count(), session_.info().timeout.count()),
-           {}},
-          loss_reason::client_closed);
+      fail({errc::session_timeout_refused,
+            fmt::format(
+                "the session timeout of {} ms is below the ensemble's minimum, {} ms: ask for at least that, or lower "
+                "minSessionTimeout of the servers",
+                options_.session_timeout.count(), session_.info().timeout.count()),
+            {}},
+           loss_reason::client_closed);
   }
+  reaper_.on_session_over();  // last: what has ended with the session has been handed to it
+  on_idle();
 }
 
 void client_core::fail(failure why, loss_reason for_grants) {

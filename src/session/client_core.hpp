@@ -106,7 +106,6 @@ class client_core final : session_listener {
   void on_proof(time_point sent) override { prover_.on_proof(sent); }
   void on_idle() override;
 
-  void end_session(session_end why);
   void fail(failure why, loss_reason for_grants);
   void close_session();
   void run_connecting();

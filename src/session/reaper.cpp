@@ -19,7 +19,9 @@ constexpr std::size_t most_bytes = 128 * 1024;
 
 }  // namespace
 
-void reaper::remove_unknown(std::string parent, std::string prefix) { add({std::move(parent), std::move(prefix)}); }
+void reaper::remove_unknown(std::string parent, std::string prefix) {
+  discharge(add({std::move(parent), std::move(prefix)}));
+}
 
 std::vector<std::string> reaper::remaining(const std::string& parent, const std::vector<std::string>& children) const {
   if (removed_.empty()) return children;
@@ -29,21 +31,19 @@ std::vector<std::string> reaper::remaining(const std::string& parent, const std:
   return left;
 }
 
-void reaper::add(obligation what) {
+std::uint64_t reaper::add(obligation what) {
   const auto id = ++last_;
   const auto& added = obligations_.emplace(id, std::move(what)).first->second;
   if (added.prefix.empty()) removed_.insert(added.path);
-  discharge(id);
+  return id;
 }
 
 // Kept for a moment ----------
 
 void reaper::remove_soon(std::string path) {
-  const auto id = ++last_;
-  auto& added = obligations_.emplace(id, obligation{std::move(path), {}}).first->second;
-  removed_.insert(added.path);
+  const auto id = add({std::move(path), {}});
   if (!session_.connected()) return;
-  added.is = obligation::state::kept;
+  obligations_.at(id).is = obligation::state::kept;
   kept_.push_back(id);
   if (!patience_) patience_ = strand_.in(patience, [this] { stop_keeping(); });
 }

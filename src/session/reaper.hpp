@@ -29,10 +29,10 @@ class reaper {
   reaper(strand& own, session& through) : strand_{own}, session_{through} {}
 
   /// Deletes the node at `path`.
-  void remove(std::string path) { add({std::move(path), {}}); }
+  void remove(std::string path) { discharge(add({std::move(path), {}})); }
 
   /// As `remove`, of a node that may well be gone already: not together with others, which it would keep.
-  void remove_alone(std::string path) { add({.path = std::move(path), .prefix = {}, .alone = true}); }
+  void remove_alone(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .alone = true})); }
 
   /// As `remove`, but not before `patience` has passed: somebody may take it along until then.
   void remove_soon(std::string path);
@@ -74,7 +74,7 @@ class reaper {
   };
   using numbers = std::vector<std::uint64_t>;
 
-  void add(obligation what);
+  std::uint64_t add(obligation what);
   void discharge(std::uint64_t id);
   void stop_keeping();
   void remove_now(std::uint64_t id);

@@ -19,7 +19,7 @@
 namespace latchkey::detail {
 
 /// Why a session is no more.
-enum class session_end { expired, auth_failed, timeout_refused, closed };
+enum class session_end { expired, auth_failed, timeout_refused };
 
 /// Hears of the session, with the strand held.
 class session_listener {

@@ -128,12 +128,12 @@ class Bench:
     def warm_up(self, seconds):
         """Until the servers have compiled what they will run: before that they take several times as long for a request,
         and whoever comes last is the fastest."""
+        names = [name for name in ("latchkey", "curator") if name not in self.how.without]
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            for name in ("latchkey", "curator"):
-                for workload in ("uncontended", "eight_sessions", "own_locks_256"):
-                    if name not in self.how.without:
-                        self.child(name).ask("run %s direct 1" % workload)
+            for workload in ("uncontended", "eight_sessions", "own_locks_256"):
+                for name in names:
+                    self.child(name).ask("run %s direct 1" % workload)
 
     def measure(self, row):
         names = [name for name in row.contestants if name not in self.how.without]

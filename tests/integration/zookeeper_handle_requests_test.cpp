@@ -132,14 +132,18 @@ TEST_CASE("a replace makes the new node ours and removes the old one, in one tra
   CHECK(parent->pzxid == made.stat.czxid);  // the last change of the children, the removal, is that of the creation
 }
 
-TEST_CASE("a replace whose old node is missing creates nothing") {
-  one_session session;
-  session.wait_until_connected();
-  session.ask(create("/swap-missing"));
-  const auto done = session.ask(replace("/swap-missing/old", "/swap-missing/new"));
-  CHECK(done.code == reply_code::no_node);
-  CHECK(done.results == std::vector{reply_code::ok, reply_code::no_node});
-  CHECK(session.ask(on_path(operation::children, "/swap-missing")).children.empty());
+TEST_CASE("a replace or a requeue whose old node is missing creates nothing") {
+  for (const auto& missing :
+       {replace("/swap-missing/old", "/swap-missing/new"), requeue("/swap-missing/old", "/swap-missing/new-")}) {
+    one_session session;
+    session.wait_until_connected();
+    session.ask(create("/swap-missing"));
+    const auto done = session.ask(missing);
+    CHECK(done.code == reply_code::no_node);
+    CHECK(done.results == std::vector{reply_code::ok, reply_code::no_node});
+    CHECK(done.path.empty());
+    CHECK(session.ask(on_path(operation::children, "/swap-missing")).children.empty());
+  }
 }
 
 TEST_CASE("a replace whose new node exists leaves both as they were") {
@@ -174,17 +178,6 @@ TEST_CASE("a requeue gives the next number to a new node of ours, and removes th
   const auto parent = ensemble().exists("/again");
   REQUIRE(parent);
   CHECK(parent->pzxid == made.stat.czxid);
-}
-
-TEST_CASE("a requeue whose old node is missing creates nothing") {
-  one_session session;
-  session.wait_until_connected();
-  session.ask(create("/again-missing"));
-  const auto done = session.ask(requeue("/again-missing/old", "/again-missing/new-"));
-  CHECK(done.code == reply_code::no_node);
-  CHECK(done.results == std::vector{reply_code::ok, reply_code::no_node});
-  CHECK(done.path.empty());
-  CHECK(session.ask(on_path(operation::children, "/again-missing")).children.empty());
 }
 
 TEST_CASE("a requeue keeps its container: that has never been empty") {

@@ -71,15 +71,9 @@ std::vector<std::string> history::lock_paths() const {
   return paths;
 }
 
-std::size_t history::requests() const {
+std::size_t history::requests(std::optional<detail::operation> kind) const {
   std::size_t sum = 0;
-  for (const auto& each : clients_) sum += each->connector().sent();
-  return sum;
-}
-
-std::size_t history::requests(detail::operation kind) const {
-  std::size_t sum = 0;
-  for (const auto& each : clients_) sum += each->connector().sent(kind);
+  for (const auto& each : clients_) sum += kind ? each->connector().sent(*kind) : each->connector().sent();
   return sum;
 }
 

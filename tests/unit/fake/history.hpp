@@ -27,8 +27,8 @@ class history final : queue_watcher {
   /// @returns what happened.
   const history_log& run();
 
-  std::size_t requests() const;
-  std::size_t requests(detail::operation kind) const;
+  /// @returns how many were sent, of one kind or in all.
+  std::size_t requests(std::optional<detail::operation> kind = {}) const;
   std::uint64_t steps() const noexcept { return time_.steps(); }
   fake_ensemble& ensemble() noexcept { return ensemble_; }
   /// Told of every line of the story; for the eyes of whoever looks into a failure.
