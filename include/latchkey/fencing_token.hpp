@@ -15,8 +15,8 @@ namespace latchkey {
 /// Kleppmann, "How to do distributed locking", 2016).
 struct fencing_token {
   /// Made by the ensemble: that of the node that holds the place in the queue, or of the first of several nodes of ours
-  /// that followed directly on one another; in any case larger than those of all who queued before, and smaller than
-  /// those of all who queued later.
+  /// that followed directly on one another, or the one after that of the node ahead; in any case larger than those of
+  /// all who queued before, and smaller than those of all who queued later.
   std::int64_t czxid = 0;
   std::uint32_t turn = 0;  ///< counts the callers of one process that shared those nodes
 

@@ -39,7 +39,7 @@ constexpr bool may_have_happened(reply_code code) noexcept {
 enum class operation : std::uint8_t {
   create,    ///< path, data, mode -> path, stat
   remove,    ///< path, any version
-  children,  ///< path, watch, dated -> children; the stat of the path if dated
+  children,  ///< path, watch -> children
   get,       ///< path, watch -> data, stat
   sync,   ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
   check,  ///< paths: one multi of checks, a quorum operation -> results
@@ -57,13 +57,11 @@ struct request {
   std::string data{};
   create_mode mode{};
   bool watch = false;                ///< tell `on_watch` of the next change of the path
-  bool dated = false;                ///< when did the children change last?
   std::vector<std::string> paths{};  ///< of `check`, `remove_all`, `replace` and `requeue`; not empty
 };
 
 struct node_stat {
   std::int64_t czxid = 0;
-  std::int64_t pzxid = 0;  ///< of the newest change of its children
   std::int64_t ephemeral_owner = 0;
   std::int64_t ctime = 0;  ///< when it was created: milliseconds since 1970, by the clock of the leader
 };

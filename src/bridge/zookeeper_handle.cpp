@@ -32,7 +32,7 @@ constexpr auto head_start = 50ms;
 
 node_stat to_stat(const Stat* stat) {
   if (stat == nullptr) return {};
-  return {.czxid = stat->czxid, .pzxid = stat->pzxid, .ephemeral_owner = stat->ephemeralOwner, .ctime = stat->ctime};
+  return {.czxid = stat->czxid, .ephemeral_owner = stat->ephemeralOwner, .ctime = stat->ctime};
 }
 
 int to_mode(create_mode mode) {
@@ -90,12 +90,7 @@ struct completions {
   }
 
   static void listed(int rc, const String_vector* names, const void* data) noexcept {
-    listed_and_dated(rc, names, nullptr, data);
-  }
-
-  static void listed_and_dated(int rc, const String_vector* names, const Stat* stat, const void* data) noexcept {
     reply with;
-    with.stat = to_stat(stat);
     if (rc == ZOK && names != nullptr) with.children.assign(names->data, names->data + names->count);
     answer(data, rc, std::move(with));
   }
@@ -180,9 +175,6 @@ int zookeeper_handle::call(request what, in_flight& operation) {
     case operation::remove:
       return zoo_adelete(handle_, path, -1, &completions::removed, &operation);
     case operation::children:
-      if (what.dated) {
-        return zoo_awget_children2(handle_, path, watcher, this, &completions::listed_and_dated, &operation);
-      }
       return zoo_awget_children(handle_, path, watcher, this, &completions::listed, &operation);
     case operation::get:
       return zoo_awget(handle_, path, watcher, this, &completions::read, &operation);

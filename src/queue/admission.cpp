@@ -13,14 +13,21 @@ admission admit(std::span<const std::string> children, std::string_view me) {
   const rank self{mine->number, me};
   rank nearest;
   rank second;
+  rank last;
   for (const auto& name : children) {
     const auto theirs = parse_contender(name);
     if (!theirs || !blocks(theirs->kind, mine->kind)) continue;
     rank other{theirs->number, name};
-    if (!(other < self)) continue;
+    if (!(other < self)) {
+      if (other == self) continue;
+      ++result.behind;
+      if (last < other) last = other;
+      continue;
+    }
     if (result.blockers++ == 0 || nearest < other) std::swap(nearest, other);
     if (!other.name.empty() && second < other) second = other;
   }
+  result.last = last.name;
   if (result.blockers == 0) {
     result.what = admission::verdict::granted;
   } else {

@@ -38,6 +38,8 @@ struct admission {
   std::string_view blocker;       ///< the nearest of those ahead who must leave first
   std::string_view next_blocker;  ///< the nearest but one; may be empty
   std::uint32_t blockers = 0;     ///< how many of them there are
+  std::string_view last;          ///< the last of those behind whom a contender of this kind waits for; may be empty
+  std::uint32_t behind = 0;       ///< how many of them there are
 };
 
 /// @param children the names under the lock path, in any order; names of others than contenders are ignored

@@ -72,7 +72,7 @@ void ticket::on_connected() {
 void ticket::on_session_over() {
   if (state_ == state::over) return;
   const auto self = shared_from_this();
-  blocked_ = nullptr;
+  others_ = nullptr;
   number_.reset();
   following_ = follower_ = nullptr;
   if (line_) line_->forget_all();
@@ -118,7 +118,12 @@ std::unique_ptr<former_place> ticket::leave_for_another(std::uint32_t turn) {
     return nullptr;
   }
   const auto self = shared_from_this();
-  auto left = std::make_unique<former_place>(node_, fencing_token{czxid_, turn}, waited_);
+  auto left = std::make_unique<former_place>(
+      former_place{.node = node_, .next = {czxid_, turn}, .contended = waited_, .last = {}, .behind = 0});
+  if (others_) {
+    left->last = std::move(others_->name);
+    left->behind = others_->count;
+  }
   core_->reaper().remove_soon(node_);
   finish();
   step_out();
@@ -166,8 +171,8 @@ bool ticket::explain(reply_code code) {
 }
 
 void ticket::forget_watch() {
-  if (blocked_) through().forget(blocked_->watch);
-  blocked_ = nullptr;
+  if (others_) through().forget(others_->watch);
+  others_ = nullptr;
 }
 
 /// Whatever there is of our node in this session is handed to the reaper. A create under way looks after itself.

@@ -54,8 +54,10 @@ constexpr patience patience_of(bool once) noexcept { return once ? patience::onc
 /// A place that has been left for another one, which its owner may want at once.
 struct former_place {
   std::string node;
-  fencing_token next;  // larger than those given out with it
-  bool contended;      // others were ahead of it
+  fencing_token next;    // larger than those given out with it
+  bool contended;        // others were ahead of it
+  std::string last;      // the name of the last of those behind when it was let in; empty: not known
+  std::uint32_t behind;  // how many they were
 };
 
 /// One place in a queue, from the creation of its node to its deletion: a state machine that replies, watches and the
@@ -110,8 +112,9 @@ class ticket final : public session_observer, public holder, public std::enable_
   /// @returns the absolute path of the node; empty before it is known.
   const std::string& node() const noexcept override { return node_; }
 
-  /// @returns what orders the grants of this path: when the place was taken. A place that follows directly on a former
-  /// one of ours counts as the same, and goes on with its turns.
+  /// @returns what orders the grants of this path: when the place was taken, or some moment after the place ahead was,
+  /// where that is all that is known. A place that follows directly on a former one of ours counts as the same, and
+  /// goes on with its turns.
   std::int64_t czxid() const noexcept { return czxid_; }
 
   /// @returns the number of the first of its turns.
@@ -132,11 +135,12 @@ class ticket final : public session_observer, public holder, public std::enable_
     over,
   };
 
-  /// Of one that waits for a node: most have a neighbour to wait for.
-  struct blocked {
-    std::string next;         // the name of the node ahead of that; may be empty
-    std::uint32_t count = 0;  // how many are ahead
-    watch_id watch;
+  /// Of one that waits for a node (most have a neighbour to wait for): those ahead. Of one that a list has let in:
+  /// those behind.
+  struct others {
+    std::string name;         // of the nearest but one ahead, may be empty; of the last behind
+    std::uint32_t count = 0;  // how many there are
+    watch_id watch{};         // on the nearest ahead
   };
 
   void on_connected() override;
@@ -154,7 +158,6 @@ class ticket final : public session_observer, public holder, public std::enable_
   void send_create(const std::shared_ptr<former_place>& former = {});
   void on_created(reply& created);
   void on_requeued(const former_place& former, bool listed);
-  void date(const reply& listed);
   void identify();
   void on_enqueued(const reply* listed);
   bool take_number();
@@ -166,6 +169,8 @@ class ticket final : public session_observer, public holder, public std::enable_
   void look();
   void decide(const reply& listed);
   void watch(const std::string& blocker);
+  bool follows_on(std::string_view other) const;
+  bool dates(std::string_view blocker) const;
   void on_watch_set(const std::string& blocker, const reply& read);
   void on_blocker_event(const std::string& blocker, watch_event event);
   void on_blocker_gone(const std::string& blocker);
@@ -174,7 +179,8 @@ class ticket final : public session_observer, public holder, public std::enable_
   bool follow(std::uint32_t number, std::string_view name);
   void step_out();
   void lose_neighbours();
-  void admitted();
+  void admitted(const admission& seen = {});
+  void let_in();
   void prove();
   void on_checked(const reply& checked);
   void grant();
@@ -218,7 +224,7 @@ class ticket final : public session_observer, public holder, public std::enable_
 
   std::string prefix_;  // of our node's name, unique
   std::string node_;
-  std::int64_t czxid_ = 0;  // 0: not known yet
+  std::int64_t czxid_ = 0;  // of our tokens; 0: not known yet
   std::unique_ptr<failure> parent_failure_;
 
   std::optional<std::uint32_t> number_;       // while it stands in line_
@@ -226,7 +232,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   ticket* follower_ = nullptr;                // the neighbour behind
   std::unique_ptr<std::string> replacement_;  // the path of the reader's node to be
 
-  std::unique_ptr<blocked> blocked_;
+  std::unique_ptr<others> others_;
 };
 
 /// Wraps a callback so that it runs only if nothing else has begun since, and keeps the ticket alive until then.

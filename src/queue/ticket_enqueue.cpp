@@ -65,7 +65,8 @@ void ticket::send_create(const std::shared_ptr<former_place>& former) {
     what.kind = operation::requeue;
     what.paths = {former->node};
   }
-  const bool lists = alone && (along == 0 || former->contended);  // otherwise the number alone may tell
+  // Otherwise the number may tell.
+  const bool lists = alone && (along == 0 || (former->contended && former->last.empty()));
   // The reply is heard even when the ticket has been left meanwhile: a node that was made must go.
   through().submit(std::move(what),
                    [self = shared_from_this(), step = step_, prefix = prefix_, former, along, lists](reply& created) {
@@ -84,7 +85,7 @@ void ticket::send_create(const std::shared_ptr<former_place>& former) {
                    });
   if (line_) line_->create_sent();
   if (!lists) return;
-  through().submit({.kind = operation::children, .path = *path_, .dated = along != 0},
+  through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](ticket& self, const reply& listed) { self.on_enqueued(&listed); }));
 }
 
@@ -101,6 +102,8 @@ void ticket::on_created(reply& created) {
 /// the two numbers follow on one another, nobody has queued between the former grant and now: the former node was there
 /// all the time, so the parent is the same, and who was ahead of it had left. So this place is granted without a look,
 /// and is one more turn of the former one: of all other tokens the earlier ones are smaller, the later ones larger.
+/// If the number follows on that of the last who stood behind the former place when that was let in, nobody has come
+/// since then, and he is the one to wait for.
 /// @param listed whether the answer to a list comes next
 void ticket::on_requeued(const former_place& former, bool listed) {
   switch (created_) {
@@ -124,23 +127,15 @@ void ticket::on_requeued(const former_place& former, bool listed) {
     first_turn_ = former.next.turn;
     return admitted();
   }
+  if (!former.last.empty() && follows_on(former.last)) {
+    others_ = std::make_unique<others>(others{.name = {}, .count = former.behind});
+    return watch(former.last);
+  }
   if (!listed) look();
 }
 
-/// The answer to a transaction does not tell when the node was created. The list that comes with it does as well, for
-/// as long as nobody has queued behind: the newest change of the queue is then younger than all who have come before,
-/// and older than all who will come.
-void ticket::date(const reply& listed) {
-  if (czxid_ != 0) return;
-  const auto mine = parse_contender(last_component(node_));
-  const bool last = std::none_of(listed.children.begin(), listed.children.end(), [&](const std::string& name) {
-    const auto theirs = parse_contender(name);
-    return theirs && theirs->number > mine->number;
-  });
-  if (last) czxid_ = listed.stat.pzxid;
-}
-
-/// Otherwise the node itself does.
+/// The answer to a transaction does not tell when the node was created, but the node does. (So does, often enough, the
+/// answer to a watch: see `dates`.)
 void ticket::identify() {
   if (czxid_ != 0) return;
   through().submit({.kind = operation::get, .path = node_}, unless_stale([](ticket& self, const reply& read) {
@@ -158,7 +153,6 @@ void ticket::on_enqueued(const reply* listed) {
     case reply_code::ok:
       if (!take_number()) return exhausted();
       if (!listed) return find_neighbour();
-      if (listed->code == reply_code::ok) date(*listed);
       return decide(*listed);
     case reply_code::node_exists:
       return exhausted();

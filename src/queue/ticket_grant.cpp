@@ -12,9 +12,16 @@ namespace latchkey::detail {
 
 // Grant ----------
 
-void ticket::admitted() {
+/// @param seen what the list says by which it was let in
+void ticket::admitted(const admission& seen) {
   first_ = true;
   forget_watch();
+  if (seen.behind != 0)
+    others_ = std::make_unique<others>(others{.name = std::string{seen.last}, .count = seen.behind});
+  let_in();
+}
+
+void ticket::let_in() {
   if (czxid_ == 0) return look_again();
   if (core_->prover().fresh()) return grant();
   prove();
@@ -36,7 +43,7 @@ void ticket::prove() {
 }
 
 void ticket::on_checked(const reply& checked) {
-  if (checked.code == reply_code::ok) return admitted();
+  if (checked.code == reply_code::ok) return let_in();
   if (checked.code == reply_code::no_node) return queue_again();
   if (!explain(checked.code)) resume();
 }

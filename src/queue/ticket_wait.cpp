@@ -52,15 +52,13 @@ void ticket::decide(const reply& listed) {
     case admission::verdict::gone:
       return queue_again();  // an operator has deleted it
     case admission::verdict::granted:
-      return admitted();
+      return admitted(verdict);
     case admission::verdict::wait:
       break;
   }
   if (patience_ == patience::once) return refuse();
   if (line_ && follow(parse_contender(verdict.blocker)->number, verdict.blocker)) return;
-  if (!blocked_) blocked_ = std::make_unique<blocked>();
-  blocked_->count = verdict.blockers;
-  blocked_->next = verdict.next_blocker;
+  others_ = std::make_unique<others>(others{.name = std::string{verdict.next_blocker}, .count = verdict.blockers});
   watch(std::string{verdict.blocker});
 }
 
@@ -69,9 +67,9 @@ void ticket::watch(const std::string& blocker) {
   ++step_;
   state_ = state::watching;
   waited_ = true;
-  identify();
-  through().forget(blocked_->watch);
-  blocked_->watch =
+  if (!dates(blocker)) identify();
+  through().forget(others_->watch);
+  others_->watch =
       through().submit({.kind = operation::get, .path = join(*path_, blocker)},
                        unless_stale([blocker](ticket& self, const reply& read) { self.on_watch_set(blocker, read); }),
                        [self = shared_from_this(), step = step_, blocker](watch_event event) {
@@ -79,15 +77,29 @@ void ticket::watch(const std::string& blocker) {
                        });
 }
 
+/// @returns whether nobody has been created between that one and us.
+bool ticket::follows_on(std::string_view other) const {
+  return parse_contender(other)->number + 1 == parse_contender(last_component(node_))->number;
+}
+
+/// @returns whether the moment after its creation serves as that of our own: all other nodes are not younger than the
+/// former, or younger than the latter. A reader may be one that was a writer: its number is older than it is.
+bool ticket::dates(std::string_view blocker) const {
+  return follows_on(blocker) && parse_contender(blocker)->kind != contender_kind::read;
+}
+
 void ticket::on_watch_set(const std::string& blocker, const reply& read) {
-  if (read.code == reply_code::ok) return;
-  blocked_->watch = {};
+  if (read.code == reply_code::ok) {
+    if (czxid_ == 0 && dates(blocker)) czxid_ = read.stat.czxid + 1;
+    return;
+  }
+  others_->watch = {};
   if (read.code == reply_code::no_node) return on_blocker_gone(blocker);
   if (!explain(read.code)) resume();
 }
 
 void ticket::on_blocker_event(const std::string& blocker, watch_event event) {
-  blocked_->watch = {};
+  others_->watch = {};
   if (event == watch_event::deleted) return on_blocker_gone(blocker);
   watch(blocker);  // only its data has changed
 }
@@ -97,10 +109,10 @@ void ticket::on_blocker_event(const std::string& blocker, watch_event event) {
 void ticket::on_blocker_gone(const std::string& blocker) {
   const auto gone = parse_contender(blocker);
   const bool may_be_back = kind_ != contender_kind::read && gone->kind == contender_kind::write;
-  if (!may_be_back && blocked_->count == 1) return admitted();
-  if (!may_be_back && blocked_->count > long_line && !blocked_->next.empty()) {
-    --blocked_->count;
-    return watch(std::exchange(blocked_->next, {}));
+  if (!may_be_back && others_->count == 1) return admitted();
+  if (!may_be_back && others_->count > long_line && !others_->name.empty()) {
+    --others_->count;
+    return watch(std::exchange(others_->name, {}));
   }
   look();
 }

@@ -72,7 +72,7 @@ TEST_SUITE("budget") {
     CHECK(sent["create2"] + sent["multi"] >= cycles);
     CHECK(sent["delete"] == sent["create2"]);
     CHECK(sent["getChildren"] == sent["create2"]);
-    CHECK(sent["getData"] + sent["getChildren2"] == 0);
+    CHECK(sent["getData"] == 0);
   }
 
   TEST_CASE("a try on a held lock is one read") {

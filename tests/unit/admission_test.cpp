@@ -38,6 +38,16 @@ TEST_SUITE("admission") {
     CHECK(second.blockers == 1);
   }
 
+  TEST_CASE("whoever is let in learns who is behind") {
+    const names children{c, a, b};
+    const auto first = admit(children, a);
+    CHECK(first.last == c);
+    CHECK(first.behind == 2);
+    const auto last = admit(children, c);
+    CHECK(last.last.empty());
+    CHECK(last.behind == 0);
+  }
+
   TEST_CASE("who is not in the list is gone") {
     CHECK(admit(names{a, b}, c).what == verdict::gone);
     CHECK(admit(names{}, c).what == verdict::gone);

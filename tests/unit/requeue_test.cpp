@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "fake/calm_world.hpp"
+#include "fake/habitual.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -13,34 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto mode = contender_kind::lock;
-
-/// One whose caller has come back at once, twice: the next is waited for.
-template <lock_family Family>
-struct habitual : calm_world {
-  std::unique_ptr<simulated_lock> lock =
-      std::make_unique<simulated_lock>(one, "/q", lock_settings{.family = Family, .turns = 2});
-  simulated_lock other{two, "/q", {Family}};
-
-  void enter() { REQUIRE(ends(lock->enter(1, mode, {}), outcome::granted)); }
-  void leave() { lock->leave(1, mode); }
-  fencing_token fence() { return lock->current(1, mode).fence(); }
-
-  habitual() {
-    for (int i = 0; i < 2; ++i) {
-      enter();
-      leave();
-    }
-    enter();
-    time.run_for(1s);
-    REQUIRE(queued(1));
-    one.connector().forget_sent();
-  }
-
-  std::uint64_t sent(operation kind) { return one.connector().sent(kind); }
-  bool nothing_is_left() {
-    return eventually([&] { return ensemble.children("/q").empty() && one.unfinished().empty(); });
-  }
-};
 
 using of_turns = habitual<lock_family::turns>;
 using of_places = habitual<lock_family::fair>;
@@ -99,27 +71,6 @@ TEST_SUITE("requeue") {
     CHECK(w.nothing_is_left());
   }
 
-  TEST_CASE_TEMPLATE("whoever has queued meanwhile is first, and his token lies between", World, of_turns, of_places) {
-    World w;
-    const auto before = w.fence();
-    const auto theirs = w.other.enter(1, mode, {});
-    REQUIRE(w.queued(2));
-    w.leave();
-    const auto again = w.lock->enter(1, mode, {});
-    CHECK(w.sent(operation::requeue) == 1);
-    REQUIRE(w.ends(theirs, outcome::granted));
-    CHECK(w.queued(2));
-    CHECK(again->what == outcome::waiting);
-    const auto between = w.other.current(1, mode).fence();
-    CHECK(between > before);
-    w.other.leave(1, mode);
-    REQUIRE(w.ends(again, outcome::granted));
-    CHECK(w.fence() > between);
-    CHECK(w.fence().czxid == w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
-    w.leave();
-    CHECK(w.nothing_is_left());
-  }
-
   TEST_CASE("who has come and gone meanwhile makes it ask: numbers that do not follow on one another prove nothing") {
     of_turns w;
     const auto before = w.fence();
@@ -131,41 +82,6 @@ TEST_SUITE("requeue") {
     CHECK(w.sent(operation::get) == 1);
     CHECK(w.fence() > before);
     CHECK(w.fence().czxid == w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
-  }
-
-  TEST_CASE_TEMPLATE(
-      "who has had to wait lists with the transaction: one write and two reads, and his token lies between", World,
-      of_turns, of_places) {
-    World w;
-    const auto theirs = w.other.enter(1, mode, {});
-    REQUIRE(w.queued(2));
-    w.leave();
-    const auto again = w.lock->enter(1, mode, {});
-    REQUIRE(w.ends(theirs, outcome::granted));
-    REQUIRE(w.queued(2));
-    w.other.leave(1, mode);
-    REQUIRE(w.ends(again, outcome::granted));  // has waited
-    const auto last = w.other.enter(1, mode, {});
-    REQUIRE(w.queued(2));
-    w.one.connector().forget_sent();
-    w.leave();
-    const auto once_more = w.lock->enter(1, mode, {});
-    CHECK(w.sent(operation::requeue) == 1);
-    CHECK(w.sent(operation::children) == 1);
-    REQUIRE(w.ends(last, outcome::granted));
-    REQUIRE(w.queued(2));
-    CHECK(w.sent(operation::get) == 1);  // the one that it watches
-    CHECK(w.sent(operation::children) == 1);
-    const auto between = w.other.current(1, mode).fence();
-    w.other.leave(1, mode);
-    REQUIRE(w.ends(once_more, outcome::granted));
-    CHECK(w.fence() > between);
-    const auto mine = w.fence();
-    const auto next = w.other.enter(1, mode, {});
-    REQUIRE(w.queued(2));
-    w.leave();
-    REQUIRE(w.ends(next, outcome::granted));
-    CHECK(w.other.current(1, mode).fence() > mine);
   }
 
   TEST_CASE_TEMPLATE("an operator who deletes the former node keeps nobody from the lock", World, of_turns, of_places) {
@@ -277,24 +193,6 @@ TEST_SUITE("requeue") {
     simulated_lock sibling{w.one, "/q", {lock_family::turns}};
     w.leave();
     CHECK(w.ends(sibling.enter(2, mode, detail::limit::within({}, w.time.now())), outcome::granted));
-  }
-
-  TEST_CASE("who has had its turns goes to the end in one transaction") {
-    of_turns w;
-    const auto theirs = w.other.enter(1, mode, {});
-    REQUIRE(w.queued(2));
-    std::vector<simulated_lock::call> locals;
-    for (std::uint64_t fiber = 2; fiber <= 4; ++fiber) locals.push_back(w.lock->enter(fiber, mode, {}));
-    w.leave();
-    for (std::uint64_t fiber = 2; locals[fiber - 2]->what == outcome::granted; ++fiber) {
-      REQUIRE(fiber < 4);
-      w.time.run_for(100ms);
-      w.lock->leave(fiber, mode);
-    }
-    REQUIRE(w.ends(theirs, outcome::granted));
-    CHECK(w.sent(operation::requeue) == 1);
-    CHECK(w.sent(operation::remove) == 0);
-    CHECK(w.queued(2));
   }
 
   TEST_CASE("a place that somebody has asked for is given up at once") {

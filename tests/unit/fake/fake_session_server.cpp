@@ -134,7 +134,6 @@ detail::reply fake_session::read(const packet& asked) {
   }
   const bool list = asked.what.kind == operation::children;
   if (list) {
-    if (asked.what.dated) found.stat = to_stat(*node);
     found.children.reserve(node->children.size());
     for (const auto child : node->children) found.children.emplace_back(ensemble_.paths().name(child));
   } else {

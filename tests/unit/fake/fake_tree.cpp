@@ -9,7 +9,7 @@ namespace latchkey::testing {
 
 detail::node_stat to_stat(const fake_node& node) {
   const auto created = std::chrono::duration_cast<std::chrono::milliseconds>(node.created.time_since_epoch());
-  return {.czxid = node.czxid, .pzxid = node.pzxid, .ephemeral_owner = node.owner, .ctime = created.count()};
+  return {.czxid = node.czxid, .ephemeral_owner = node.owner, .ctime = created.count()};
 }
 
 void fake_tree::apply(const commit& what, std::size_t position, const path_table& paths) {

@@ -6,7 +6,7 @@
 
 namespace latchkey::testing {
 queue_record::queue_record(fake_ensemble& ensemble, const std::vector<std::string>& paths, queue_watcher& told)
-    : ensemble_{ensemble}, told_{told}, queues_(paths.size()) {
+    : ensemble_{ensemble}, told_{told}, queues_(paths.size()), newest_(paths.size()) {
   for (const auto& path : paths) paths_.push_back(ensemble.paths().intern(path));
 }
 
@@ -39,23 +39,14 @@ void queue_record::catch_up() {
 
 const queued_node* queue_record::at(unsigned lock, std::int64_t czxid) const {
   const auto& queue = queues_[lock];
-  const auto newest = std::max_element(queue.begin(), queue.end(), [=](const auto& a, const auto& b) {
-    return (a.begin <= czxid ? a.begin : 0) < (b.begin <= czxid ? b.begin : 0);
-  });
-  const bool fits = newest != queue.end() && (newest->requeued ? newest->begin <= czxid : newest->position == czxid);
-  return fits ? &*newest : nullptr;
+  const auto found = std::find_if(queue.begin(), queue.end(), [=](const auto& each) { return each.takes(czxid); });
+  return found == queue.end() ? nullptr : &*found;
 }
 
 bool queue_record::belongs(const std::string& path, std::int64_t czxid) const {
   const auto node = ensemble_.paths().find(path);
   const auto at = node ? known_.find(*node) : known_.end();
-  if (at == known_.end()) return false;
-  const auto& mine = at->second;
-  if (!mine.requeued || czxid <= mine.position) return mine.begin <= czxid && czxid <= mine.position;
-  return std::none_of(known_.begin(), known_.end(), [&](const auto& other) {
-    return other.second.position > mine.position && other.second.position <= czxid &&
-           lock_of(other.first) == lock_of(*node);
-  });
+  return at != known_.end() && at->second.takes(czxid);
 }
 
 std::optional<std::size_t> queue_record::lock_of(path_id node) const {
@@ -69,24 +60,25 @@ std::vector<queued_node>* queue_record::queue_of(path_id node) {
   return lock ? &queues_[*lock] : nullptr;
 }
 
-/// @param former the place on which it follows directly
-void queue_record::add(const commit& what, const queued_node* writer, bool requeued, const queued_node* former) {
+/// @param begin of its tokens, if that is not its creation
+/// @param writer whose place it takes
+void queue_record::add(const commit& what, std::optional<std::int64_t> begin, const queued_node* writer) {
   const auto place = detail::parse_contender(ensemble_.paths().name(what.path));
   if (!place) return;
-  queued_node made{what.path, place->kind, what.zxid, what.zxid, requeued, what.time, what.owner};
+  queued_node made{what.path, place->kind, what.zxid, begin.value_or(what.zxid), what.time, what.owner};
   if (writer) {
     made.position = writer->position;
     made.begin = writer->begin;
-    made.requeued = writer->requeued;
     made.since = writer->since;
   }
-  if (former) made.begin = former->begin;
+  const auto lock = *lock_of(what.path);
+  newest_[lock] = std::max(newest_[lock], made.position);
   known_[what.path] = made;
-  queues_[*lock_of(what.path)].push_back(made);
+  queues_[lock].push_back(made);
 }
 
 /// A reader takes the place of its writer, whose number it has. Whoever goes to the end keeps his token if nobody has
-/// come meanwhile.
+/// come meanwhile; otherwise he knows only that he is younger than those ahead.
 void queue_record::add_instead(const commit& what, path_id old) {
   auto* const queue = queue_of(what.path);
   const auto at = std::find_if(queue->begin(), queue->end(), [=](const auto& each) { return each.node == old; });
@@ -96,10 +88,10 @@ void queue_record::add_instead(const commit& what, path_id old) {
   const auto before = *at;
   if (now->number == then->number) {
     queue->erase(at);
-    add(what, &before);
+    add(what, {}, &before);
     told_.on_node_replaced(old, what.path);
   } else {
-    add(what, nullptr, true, now->number == then->number + 1 ? &before : nullptr);
+    add(what, now->number == then->number + 1 ? before.begin : newest_[*lock_of(what.path)] + 1);
     remove(old);
   }
 }

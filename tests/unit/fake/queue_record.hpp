@@ -18,10 +18,11 @@ struct queued_node {
   path_id node = 0;
   detail::contender_kind kind{};
   std::int64_t position = 0;  ///< what orders the queue: the zxid of its creation; a reader takes that of its writer
-  std::int64_t begin = 0;     ///< `position`, or that of the first of the former nodes on which it follows directly
-  bool requeued = false;      ///< its tokens begin with anything from `begin` to the creation of the next node
+  std::int64_t begin = 0;     ///< its tokens have anything from `begin` to `position`: see `add_instead`
   time_point since;
   std::int64_t session = 0;
+
+  bool takes(std::int64_t czxid) const noexcept { return begin <= czxid && czxid <= position; }
 };
 
 /// Hears what becomes of nodes.
@@ -52,8 +53,7 @@ class queue_record {
  private:
   std::optional<std::size_t> lock_of(path_id node) const;
   std::vector<queued_node>* queue_of(path_id node);
-  void add(const commit& what, const queued_node* writer = nullptr, bool requeued = false,
-           const queued_node* former = nullptr);
+  void add(const commit& what, std::optional<std::int64_t> begin = {}, const queued_node* writer = nullptr);
   void add_instead(const commit& what, path_id old);
   void remove(path_id node);
 
@@ -61,6 +61,7 @@ class queue_record {
   queue_watcher& told_;
   std::vector<path_id> paths_;
   std::vector<std::vector<queued_node>> queues_;
+  std::vector<std::int64_t> newest_;                // when the newest place of each was taken
   std::unordered_map<path_id, queued_node> known_;  // all there have ever been
   std::size_t seen_ = 0;
 };

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Whose caller comes back at once.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "fake/calm_world.hpp"
+
+namespace latchkey::testing {
+
+/// One whose caller has come back at once, twice: the next is waited for.
+template <lock_family Family>
+struct habitual : calm_world {
+  static constexpr auto mode = Family == lock_family::shared ? contender_kind::write : contender_kind::lock;
+
+  std::unique_ptr<simulated_lock> lock =
+      std::make_unique<simulated_lock>(one, "/q", lock_settings{.family = Family, .turns = 2});
+  simulated_lock other{two, "/q", {.family = Family}};
+
+  void enter() { REQUIRE(ends(lock->enter(1, mode, {}), outcome::granted)); }
+  void leave() { lock->leave(1, mode); }
+  fencing_token fence() { return lock->current(1, mode).fence(); }
+
+  habitual() {
+    for (int i = 0; i < 2; ++i) {
+      enter();
+      leave();
+    }
+    enter();
+    time.run_for(std::chrono::seconds{1});
+    REQUIRE(queued(1));
+    one.connector().forget_sent();
+  }
+
+  std::uint64_t sent(operation kind) { return one.connector().sent(kind); }
+  bool nothing_is_left() {
+    return eventually([&] { return ensemble.children("/q").empty() && one.unfinished().empty(); });
+  }
+};
+
+}  // namespace latchkey::testing
