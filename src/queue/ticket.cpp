@@ -180,6 +180,8 @@ void ticket::release_node() {
   if (replacement_) {  // one of the two is not there
     core_->reaper().remove_alone(*replacement_);
     core_->reaper().remove_alone(node_);
+  } else if (follower_ != nullptr) {  // the one who waits for it hears of it from us
+    core_->reaper().remove_unhurried(node_);
   } else if (!node_.empty()) {
     core_->reaper().remove(node_);
   } else if (create_lost_) {

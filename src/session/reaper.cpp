@@ -86,9 +86,18 @@ void reaper::discharge(std::uint64_t id) {
   auto& what = obligations_.at(id);
   if (what.is != obligation::state::open || !session_.connected()) return;
   if (!what.prefix.empty()) return look_now(id);
-  if (what.alone || (!batch_ && deletions_ < gather_beyond_)) return remove_now(id);
+  const bool now = !crowded(what);
+  if (what.alone || (now && gathered_.empty())) return remove_now(id);
   what.is = obligation::state::gathered;
   gathered_.push_back(id);
+  // The older ones first: whoever waits for this one is not to find them. (Many transactions at once take twice as long
+  // as one after another: 18 us a node instead of 8, of 1000.)
+  if (now) remove_together();
+}
+
+/// @returns whether so much is under way that another one had better be gathered.
+bool reaper::crowded(const obligation& what) const noexcept {
+  return what.hurry ? deletions_ >= gather_beyond_ || hurried_ > 0 : deletions_ > 0;
 }
 
 void reaper::remove_now(std::uint64_t id) {
@@ -100,25 +109,32 @@ void reaper::remove_now(std::uint64_t id) {
 }
 
 void reaper::remove_gathered() {
-  if (gathered_.empty() || batch_ || !session_.connected()) return;
+  if (!gathered_.empty() && batches_ == 0 && session_.connected()) remove_together();
+}
+
+void reaper::remove_together() {
   if (gathered_.size() == 1) return remove_now(std::exchange(gathered_, {}).front());
   request all{.kind = operation::remove_all};
   numbers ids;
   std::size_t bytes = 0;
+  bool hurry = false;
   while (ids.size() < std::min(gathered_.size(), most_gathered)) {
     const auto id = gathered_[ids.size()];
     auto& what = obligations_.at(id);
     bytes += what.path.size();
     if (bytes > most_bytes && !ids.empty()) break;
     what.is = obligation::state::under_way;
+    hurry = hurry || what.hurry;
     all.paths.push_back(what.path);
     ids.push_back(id);
   }
   gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(ids.size()));
   ++deletions_;
-  batch_ = true;
-  session_.submit(std::move(all),
-                  [this, ids = std::move(ids)](const reply& removed) { on_all_removed(ids, removed.code); });
+  ++batches_;
+  if (hurry) ++hurried_;
+  session_.submit(std::move(all), [this, ids = std::move(ids), hurry](const reply& removed) {
+    on_all_removed(ids, hurry, removed.code);
+  });
 }
 
 /// A create whose reply was lost may still be on its way to the leader: only after a sync does a list tell.
@@ -136,9 +152,10 @@ void reaper::on_removed(std::uint64_t id, reply_code code) {
   remove_gathered();
 }
 
-void reaper::on_all_removed(const numbers& ids, reply_code code) {
+void reaper::on_all_removed(const numbers& ids, bool hurry, reply_code code) {
   --deletions_;
-  batch_ = false;
+  --batches_;
+  if (hurry) --hurried_;
   settle_all(ids, code);
   remove_gathered();
 }

@@ -22,14 +22,18 @@ namespace latchkey::detail {
 ///
 /// The first few deletions are sent one by one, at once. Those that come while these are under way are gathered, and go
 /// in one transaction, one at a time, with the next answer: at the price of a round trip or two they cost the ensemble
-/// a fraction of what each for itself does (the group commit of databases). A node that nobody wants is as good as gone
-/// for the tickets of this session, though their lists may still show it: see `remaining`.
+/// a fraction of what each for itself does (the group commit of databases). Those of which only we need to know are
+/// gathered as soon as anything is under way, and go with the next one of the others at the latest. A node that nobody
+/// wants is as good as gone for the tickets of this session, though their lists may still show it: see `remaining`.
 class reaper {
  public:
   reaper(strand& own, session& through) : strand_{own}, session_{through} {}
 
   /// Deletes the node at `path`.
   void remove(std::string path) { discharge(add({std::move(path), {}})); }
+
+  /// As `remove`, of a node for which only a ticket of this session waits: not while another deletion is under way.
+  void remove_unhurried(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .hurry = false})); }
 
   /// As `remove`, of a node that may well be gone already: not together with others, which it would keep.
   void remove_alone(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .alone = true})); }
@@ -71,6 +75,7 @@ class reaper {
     std::string prefix;  // of its name when that is not known
     state is = state::open;
     bool alone = false;  // it may be gone already: a transaction with others would fail
+    bool hurry = true;   // somebody outside may wait for it
   };
   using numbers = std::vector<std::uint64_t>;
 
@@ -78,10 +83,12 @@ class reaper {
   void discharge(std::uint64_t id);
   void stop_keeping();
   void remove_now(std::uint64_t id);
+  bool crowded(const obligation& what) const noexcept;
   void remove_gathered();
+  void remove_together();
   void look_now(std::uint64_t id);
   void on_removed(std::uint64_t id, reply_code code);
-  void on_all_removed(const numbers& ids, reply_code code);
+  void on_all_removed(const numbers& ids, bool hurry, reply_code code);
   void on_listed(std::uint64_t id, const reply& listed);
   void settle(std::uint64_t id, reply_code code);
   void settle_all(const numbers& ids, reply_code code);
@@ -94,8 +101,9 @@ class reaper {
   numbers kept_;                                     // the oldest first
   timer_id patience_;                                // with the oldest of them, from its beginning on or later
   numbers gathered_;
-  bool batch_ = false;         // one of them is a transaction
   std::size_t deletions_ = 0;  // requests under way
+  std::size_t batches_ = 0;    // those of them that are transactions
+  std::size_t hurried_ = 0;    // those of these for which somebody outside may wait
   std::uint64_t last_ = 0;
 };
 

@@ -49,9 +49,9 @@ TEST_SUITE("neighbours") {
     }
     CHECK(w.queued(0));
     CHECK(w.one.connector().sent(operation::create) == 9);
-    CHECK(w.one.connector().sent(operation::remove) == 8);
+    CHECK(w.one.connector().sent(operation::remove) == 1);
     CHECK(w.one.connector().sent(operation::remove_all) == 1);
-    CHECK(w.one.connector().sent() == 18);
+    CHECK(w.one.connector().sent() == 11);
   }
 
   TEST_CASE("a place in the middle is cancelled: the one behind it waits for the one ahead of it, without a request") {

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <deque>
 #include <set>
+#include <string>
 
 #include "fake/calm_world.hpp"
 
@@ -12,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t alone = 8;  // so many deletions are sent at once, each for itself
+constexpr std::uint64_t alone = 1;  // of a row of neighbours who leave, only the first goes for itself
 
 /// Twenty places of one client in one queue.
 struct many_places : calm_world {
@@ -61,10 +63,35 @@ struct released_behind_another : calm_world {
 
 TEST_SUITE("reaper") {
   TEST_CASE("a few deletions are sent at once, those that come meanwhile go in one transaction") {
+    calm_world w;
+    std::deque<simulated_lock> locks;
+    for (int i = 0; i < 20; ++i) {
+      locks.emplace_back(w.one, "/of-" + std::to_string(i), lock_settings{.family = lock_family::turns});
+      REQUIRE(w.ends(locks.back().enter(1, contender_kind::lock, {}), outcome::granted));
+    }
+    w.one.connector().forget_sent();
+    for (auto& each : locks) each.leave(1, contender_kind::lock);
+    CHECK(w.one.connector().sent(operation::remove) == 8);
+    REQUIRE(w.eventually([&] { return w.one.unfinished().empty(); }));
+    CHECK(w.one.connector().sent(operation::remove) == 8);
+    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    for (int i = 0; i < 20; ++i) CHECK(w.ensemble.children("/of-" + std::to_string(i)).empty());
+  }
+
+  TEST_CASE("neighbours who leave go together, with the last of them, for whom somebody else may wait") {
     many_places w;
-    w.give_up();
-    CHECK(w.one.connector().sent(operation::remove) == alone);
-    REQUIRE(w.all_is_done());
+    simulated_lock outside{w.two, "/q", {lock_family::turns}};
+    const auto next = outside.enter(1, contender_kind::lock, {});
+    REQUIRE(w.queued(21));
+    w.two.connector().forget_sent();
+    for (const auto& each : w.places) {
+      each->cancel();
+      CHECK(w.one.connector().sent(operation::remove) == alone);
+      CHECK(w.one.connector().sent(operation::remove_all) == (each == w.places.back() ? 1 : 0));
+    }
+    REQUIRE(w.ends(next, outcome::granted));
+    CHECK(w.two.connector().sent() == 1);  // a list: nobody is left
+    REQUIRE(w.eventually([&] { return w.one.unfinished().empty(); }));
     CHECK(w.one.connector().sent(operation::remove) == alone);
     CHECK(w.one.connector().sent(operation::remove_all) == 1);
     std::set<std::int64_t> transactions;
@@ -94,6 +121,22 @@ TEST_SUITE("reaper") {
     CHECK(w.eventually([&] { return w.ensemble.children("/r").empty(); }));
     CHECK(w.one.connector().sent(operation::remove) == alone);
     CHECK(w.one.connector().sent(operation::remove_all) == 2);
+  }
+
+  TEST_CASE("a deletion for which somebody else may wait does not wait for those of neighbours") {
+    many_places w;
+    simulated_lock other{w.one, "/r", {lock_family::turns}};
+    REQUIRE(w.ends(other.enter(1, contender_kind::lock, {}), outcome::granted));
+    w.time.run_for(100ms);
+    w.one.connector().forget_sent();
+    for (std::size_t i = 0; i < 10; ++i) w.places[i]->cancel();
+    REQUIRE(w.eventually([&] { return w.one.connector().sent(operation::remove_all) == 1; }));
+    CHECK(w.one.connector().sent(operation::remove) == alone);
+    w.places[10]->cancel();
+    CHECK(w.one.connector().sent() == 2);
+    other.leave(1, contender_kind::lock);
+    CHECK(w.one.connector().sent(operation::remove_all) == 2);  // and takes the eleventh along
+    CHECK(w.eventually([&] { return w.ensemble.children("/r").empty() && w.ensemble.children("/q").size() == 9; }));
   }
 
   TEST_CASE("one that has been deleted by somebody else does not keep the others") {
