@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,36 @@ struct among_others : habitual<Family> {
     call = from.enter(1, mode, {});
     REQUIRE(this->queued(3));
   }
+};
+
+/// A writer who has waited for another one, and was then let in by a list (as a writer ahead may come back as a
+/// reader).
+struct writer_again : habitual<lock_family::shared> {
+  simulated_lock third{two, "/q", {lock_family::shared}};
+  simulated_lock::call behind;
+
+  /// @param kind of the third, who has queued behind; none if there is nobody
+  explicit writer_again(std::optional<contender_kind> kind) {
+    const auto theirs = other.enter(1, mode, {});
+    REQUIRE(queued(2));
+    leave();
+    const auto again = lock->enter(1, mode, {});
+    REQUIRE(ends(theirs, outcome::granted));
+    REQUIRE(queued(2));
+    if (kind) behind = third.enter(1, *kind, {});
+    REQUIRE(queued(kind ? 3 : 2));
+    other.leave(1, mode);
+    REQUIRE(ends(again, outcome::granted));
+    REQUIRE(queued(kind ? 2 : 1));
+    one.connector().forget_sent();
+  }
+
+  simulated_lock::call come_back() {
+    leave();
+    return lock->enter(1, mode, {});
+  }
+  /// @returns when his node was made; there is no other.
+  std::int64_t made() { return ensemble.czxid("/q/" + ensemble.children("/q").front()); }
 };
 
 using of_turns = habitual<lock_family::turns>;
@@ -209,32 +241,21 @@ TEST_SUITE("requeue at the end of a line") {
   }
 
   TEST_CASE("a reader whose node is younger than ours tells nothing of when ours was made") {
-    constexpr auto write = contender_kind::write;
-    habitual<lock_family::shared> w;
-    auto theirs = w.other.enter(1, write, {});
-    REQUIRE(w.queued(2));
-    w.leave();
-    const auto again = w.lock->enter(1, write, {});
-    REQUIRE(w.ends(theirs, outcome::granted));
-    REQUIRE(w.queued(2));
-    w.other.leave(1, write);
-    REQUIRE(w.ends(again, outcome::granted));  // has waited, and seen nobody behind
-    theirs = w.other.enter(1, write, {});
+    writer_again w{std::nullopt};
+    const auto theirs = w.other.enter(1, w.mode, {});
     REQUIRE(w.queued(2));
     w.one.connector().set_trap(operation::children, trap::stuck);  // the list that comes with the transaction
-    w.leave();
-    const auto behind = w.lock->enter(1, write, {});
+    const auto again = w.come_back();
     REQUIRE(w.ends(theirs, outcome::granted));
     REQUIRE(w.ends(w.other.downgrade(1), outcome::granted));
     CHECK(w.sent(operation::sync) == 0);  // which frees the list
-    CHECK(behind->what == outcome::waiting);
-    const auto before = w.sent(operation::get);
-    REQUIRE(w.eventually([&] { return w.sent(operation::get) > before; }));
+    REQUIRE(w.eventually([&] { return w.sent(operation::get) > 0; }));
+    CHECK(again->what == outcome::waiting);
     REQUIRE(w.queued(2));
     w.other.leave(1, contender_kind::read);
-    REQUIRE(w.ends(behind, outcome::granted));
-    CHECK(w.sent(operation::requeue) > 0);
-    CHECK(w.lock->current(1, write).fence().czxid <= w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
+    REQUIRE(w.ends(again, outcome::granted));
+    CHECK(w.sent(operation::requeue) == 1);
+    CHECK(w.fence().czxid <= w.made());
   }
 
   TEST_CASE_TEMPLATE("whatever becomes of the question for the last, the lock is had, once, and nothing stays", World,
@@ -259,63 +280,33 @@ TEST_SUITE("requeue at the end of a line") {
     }
   }
 
-  TEST_CASE(
-      "a reader who is the last behind a writer is waited for, and the writer's own node tells when it was made") {
-    constexpr auto write = contender_kind::write;
-    habitual<lock_family::shared> w;
-    simulated_lock third{w.two, "/q", {lock_family::shared}};
-    const auto writer = w.other.enter(1, write, {});
+  TEST_CASE("a reader who is the last behind is waited for, and the writer's own node tells when it was made") {
+    writer_again w{contender_kind::read};
+    const auto again = w.come_back();
+    REQUIRE(w.ends(w.behind, outcome::granted));
     REQUIRE(w.queued(2));
-    w.leave();
-    const auto again = w.lock->enter(1, write, {});
-    REQUIRE(w.ends(writer, outcome::granted));
-    REQUIRE(w.queued(2));
-    const auto reader = third.enter(1, contender_kind::read, {});
-    REQUIRE(w.queued(3));
-    w.other.leave(1, write);
-    REQUIRE(w.ends(again, outcome::granted));  // by a list, as a writer may come back as a reader: the reader is behind
-    REQUIRE(w.queued(2));
-    w.one.connector().forget_sent();
-    w.leave();
-    const auto once_more = w.lock->enter(1, write, {});
-    REQUIRE(w.ends(reader, outcome::granted));
-    REQUIRE(w.queued(2));
-    CHECK(once_more->what == outcome::waiting);
+    CHECK(again->what == outcome::waiting);
     CHECK(w.sent(operation::requeue) == 1);
     CHECK(w.sent(operation::children) == 0);
     CHECK(w.sent(operation::get) == 2);
-    third.leave(1, contender_kind::read);
-    REQUIRE(w.ends(once_more, outcome::granted));
+    w.third.leave(1, contender_kind::read);
+    REQUIRE(w.ends(again, outcome::granted));
     CHECK(w.sent(operation::children) == 0);  // he was the only one
-    CHECK(w.lock->current(1, write).fence().czxid == w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
+    CHECK(w.fence().czxid == w.made());
   }
 
   TEST_CASE("a writer who is the last behind and becomes a reader is still waited for") {
-    constexpr auto write = contender_kind::write;
-    habitual<lock_family::shared> w;
-    simulated_lock third{w.two, "/q", {lock_family::shared}};
-    const auto writer = w.other.enter(1, write, {});
+    writer_again w{contender_kind::write};
+    const auto again = w.come_back();
+    REQUIRE(w.ends(w.behind, outcome::granted));
     REQUIRE(w.queued(2));
-    w.leave();
-    const auto again = w.lock->enter(1, write, {});
-    REQUIRE(w.ends(writer, outcome::granted));
-    REQUIRE(w.queued(2));
-    const auto last = third.enter(1, write, {});
-    REQUIRE(w.queued(3));
-    w.other.leave(1, write);
-    REQUIRE(w.ends(again, outcome::granted));
-    w.one.connector().forget_sent();
-    w.leave();
-    const auto once_more = w.lock->enter(1, write, {});
-    REQUIRE(w.ends(last, outcome::granted));
-    CHECK(w.queued(2));
     CHECK(w.one.connector().sent() == 2);
-    REQUIRE(w.ends(third.downgrade(1), outcome::granted));
+    REQUIRE(w.ends(w.third.downgrade(1), outcome::granted));
     w.time.run_for(1s);
-    CHECK(once_more->what == outcome::waiting);
-    third.leave(1, contender_kind::read);
-    REQUIRE(w.ends(once_more, outcome::granted));
-    CHECK(w.lock->current(1, write).fence().czxid <= w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
+    CHECK(again->what == outcome::waiting);
+    w.third.leave(1, contender_kind::read);
+    REQUIRE(w.ends(again, outcome::granted));
+    CHECK(w.fence().czxid <= w.made());
   }
 }
 }  // namespace latchkey::testing
