@@ -27,7 +27,7 @@ def parse():
     parser.add_argument("--commit", default="")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--warm-up", type=float, default=30.0)
+    parser.add_argument("--warm-up", type=float, default=60.0)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--without", action="append", default=[])
     return parser.parse_args()
