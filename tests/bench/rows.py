@@ -39,7 +39,7 @@ class Row:
     also: tuple = ()  # keys to be shown beneath
 
 
-beside_hand_offs = ("us_cpu_per_hand_off", "us_cpu_of_the_first_nine", "us_per_deletion")
+beside_hand_offs = ("us_cpu_per_hand_off", "us_cpu_of_the_first_nine", "preemptions", "us_per_deletion")
 hand_offs = ("hand_off_10", "hand_off_100", "hand_off_1000", "hand_off_10000")
 four = ("floor", "latchkey", "curator", "kazoo")
 five = four + ("redis",)

@@ -33,6 +33,13 @@ std::chrono::nanoseconds cpu_of_this_thread() {
   return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
 }
 
+/// How often this thread has had to give its processor to somebody else.
+long preemptions_of_this_thread() {
+  rusage mine{};
+  ::getrusage(RUSAGE_THREAD, &mine);
+  return mine.ru_nivcsw;
+}
+
 /// Waiters of one lock that the caller holds; each unlocks as soon as it has been granted the lock.
 class crowd {
  public:
@@ -60,6 +67,9 @@ class crowd {
   /// Of that, what their thread has had the processor for.
   double cpu_per_hand_off() const { return each_took(cpu_last_ - cpu_first_); }
 
+  /// From the first grant to the last.
+  double preemptions() const { return static_cast<double>(preemptions_); }
+
   /// Of the first nine, right after a pause in which others had the processor.
   double cpu_per_early_hand_off() const {
     return std::chrono::duration<double, std::micro>{cpu_tenth_ - cpu_first_}.count() / 9;
@@ -73,10 +83,14 @@ class crowd {
     last_ = clock::now();
     if (passed_ == 0) {
       first_ = last_;
+      preemptions_ = -preemptions_of_this_thread();
       cpu_first_ = cpu_of_this_thread();
     }
     if (++passed_ == 10) cpu_tenth_ = cpu_of_this_thread();
-    if (passed_ == waiters_) cpu_last_ = cpu_of_this_thread();
+    if (passed_ == waiters_) {
+      cpu_last_ = cpu_of_this_thread();
+      preemptions_ += preemptions_of_this_thread();
+    }
     lock_.unlock();
   }
 
@@ -94,6 +108,7 @@ class crowd {
   std::chrono::nanoseconds cpu_first_{};
   std::chrono::nanoseconds cpu_tenth_{};
   std::chrono::nanoseconds cpu_last_{};
+  long preemptions_ = 0;
   std::size_t passed_ = 0;
 };
 
@@ -150,6 +165,7 @@ figures hand_off(clients& all, const route& to, double seconds, std::size_t wait
   std::vector<double> grants;
   std::vector<double> cpu;
   std::vector<double> early;
+  std::vector<double> preemptions;
   std::vector<double> deletions;
   const auto begin = clock::now();
   do {
@@ -162,15 +178,14 @@ figures hand_off(clients& all, const route& to, double seconds, std::size_t wait
     grants.push_back(waiting.microseconds_per_hand_off());
     cpu.push_back(waiting.cpu_per_hand_off());
     early.push_back(waiting.cpu_per_early_hand_off());
+    preemptions.push_back(waiting.preemptions());
     // The locals do not wait for the deletions, those outside do; and the next pass is to find nothing of this one.
     while (!latchkey::queue_view{client, lock.path()}.contenders().empty()) boost::this_fiber::sleep_for(1ms);
     deletions.push_back(seconds_since(start) * 1e6 / static_cast<double>(waiters));
   } while (seconds_since(begin) < seconds);
-  return {{"us_per_hand_off", median(grants)},
-          {"us_cpu_per_hand_off", median(cpu)},
-          {"us_cpu_of_the_first_nine", median(early)},
-          {"us_per_deletion", median(deletions)},
-          {"passes", static_cast<double>(grants.size())}};
+  return {{"us_per_hand_off", median(grants)},         {"us_cpu_per_hand_off", median(cpu)},
+          {"us_cpu_of_the_first_nine", median(early)}, {"preemptions", median(preemptions)},
+          {"us_per_deletion", median(deletions)},      {"passes", static_cast<double>(grants.size())}};
 }
 
 /// To be run in a process of its own: the figures are those of the process.
