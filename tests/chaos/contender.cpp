@@ -20,7 +20,12 @@ void contender::run(const std::atomic<bool>& finish) {
   while (!finish) {
     // Half of the calls are for the first lock: one that everybody wants, beside some that few want.
     const auto last = static_cast<int>(locks_.size()) - 1;
-    call_in_some_manner(one_in(2) ? 0 : std::uniform_int_distribution{0, last}(random_));
+    const int lock = one_in(2) ? 0 : std::uniform_int_distribution{0, last}(random_);
+    if (one_in(10)) {
+      call_again_and_again(lock);
+    } else {
+      call_in_some_manner(lock);
+    }
     boost::this_fiber::sleep_for(up_to(20ms));
   }
   for (int lock = 0; lock < static_cast<int>(locks_.size()); ++lock) {
@@ -29,6 +34,14 @@ void contender::run(const std::atomic<bool>& finish) {
       how_ = how;
       call(lock, "lock", [this](lock_under_test& it) { return it.lock(how_), true; });
     }
+  }
+}
+
+/// As whoever works through a list: locks again at once, so that its place is left and taken in one transaction.
+void contender::call_again_and_again(int lock) {
+  for (int left = std::uniform_int_distribution{3, 12}(random_); left > 0 && !*finish_; --left) {
+    how_ = access::exclusive;  // it may have become a reader
+    call(lock, "again", [](lock_under_test& it) { return it.lock(access::exclusive), true; });
   }
 }
 

@@ -35,6 +35,7 @@ class contender {
  private:
   using taking = std::function<bool(lock_under_test&)>;
 
+  void call_again_and_again(int lock);
   void call_in_some_manner(int lock);
   void call_and_cancel(int lock);
   void call(int lock, const std::string& manner, const taking& take);
