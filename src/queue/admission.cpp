@@ -18,10 +18,10 @@ admission admit(std::span<const std::string> children, std::string_view me) {
     const auto theirs = parse_contender(name);
     if (!theirs || !blocks(theirs->kind, mine->kind)) continue;
     rank other{theirs->number, name};
-    if (!(other < self)) {
-      if (other == self) continue;
+    if (other == self) continue;
+    if (self < other) {
       ++result.behind;
-      if (last < other) last = other;
+      last = std::max(last, other);
       continue;
     }
     if (result.blockers++ == 0 || nearest < other) std::swap(nearest, other);

@@ -120,9 +120,7 @@ void ticket::on_requeued(const former_place& former, bool listed) {
       return enqueue();
   }
   if (!take_number()) return exhausted();
-  const auto mine = parse_contender(last_component(node_));
-  const auto before = parse_contender(last_component(former.node));
-  if (mine->number == before->number + 1) {
+  if (follows_on(last_component(former.node))) {
     czxid_ = former.next.czxid;
     first_turn_ = former.next.turn;
     return admitted();

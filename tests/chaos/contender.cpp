@@ -32,7 +32,7 @@ void contender::run(const std::atomic<bool>& finish) {
     for (const auto how : {access::exclusive, access::shared}) {
       if (how == access::shared && under_test(lock).as_shared() == nullptr) continue;
       how_ = how;
-      call(lock, "lock", [this](lock_under_test& it) { return it.lock(how_), true; });
+      call_and_wait(lock);
     }
   }
 }
@@ -41,7 +41,7 @@ void contender::run(const std::atomic<bool>& finish) {
 void contender::call_again_and_again(int lock) {
   for (int left = std::uniform_int_distribution{3, 12}(random_); left > 0 && !*finish_; --left) {
     how_ = access::exclusive;  // it may have become a reader
-    call(lock, "again", [](lock_under_test& it) { return it.lock(access::exclusive), true; });
+    call_and_wait(lock, "again");
   }
 }
 
@@ -50,7 +50,7 @@ void contender::call_in_some_manner(int lock) {
   if (one_in(20)) unlock_what_is_not_ours(lock);
   if (under_test(lock).as_fair() != nullptr && one_in(2)) return stand_in_line(lock);
   const auto manner = std::uniform_int_distribution{0, 99}(random_);
-  if (manner < 55) return call(lock, "lock", [this](lock_under_test& it) { return it.lock(how_), true; });
+  if (manner < 55) return call_and_wait(lock);
   if (manner < 65) return call_and_cancel(lock);
   if (manner < 80) return call(lock, "try", [this](lock_under_test& it) { return it.try_lock(how_); });
   const auto time = up_to(one_in(3) ? 2'000ms : 50ms);
@@ -65,6 +65,10 @@ void contender::call_and_cancel(int lock) {
   }};
   call(lock, "cancelled", [&](lock_under_test& it) { return it.lock(how_, source.get_token()); });
   canceller.join();
+}
+
+void contender::call_and_wait(int lock, const std::string& manner) {
+  call(lock, manner, [this](lock_under_test& it) { return it.lock(how_), true; });
 }
 
 void contender::call(int lock, const std::string& manner, const taking& take) {

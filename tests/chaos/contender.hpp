@@ -39,6 +39,7 @@ class contender {
   void call_in_some_manner(int lock);
   void call_and_cancel(int lock);
   void call(int lock, const std::string& manner, const taking& take);
+  void call_and_wait(int lock, const std::string& manner = "lock");
   void hold(int lock);
   bool use(int lock, const latchkey::grant& grant);
   void work(int lock, const latchkey::grant& grant);

@@ -72,7 +72,8 @@ TEST_SUITE("budget") {
     CHECK(sent["create2"] + sent["multi"] >= cycles);
     CHECK(sent["delete"] == sent["create2"]);
     CHECK(sent["getChildren"] == sent["create2"]);
-    CHECK(sent["getData"] == 0);
+    sent.erase("sync");  // which frees a request that is stuck
+    CHECK(sent.size() == 4);
   }
 
   TEST_CASE("a try on a held lock is one read") {

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,14 +34,6 @@ struct among_others : habitual<Family> {
     REQUIRE(this->ends(again, outcome::granted));
     REQUIRE(this->queued(3));
     this->one.connector().forget_sent();
-  }
-
-  /// @returns the path of the node with the smallest number.
-  std::string first() {
-    const auto names = this->ensemble.children("/q");
-    const auto number = [](const std::string& name) { return detail::parse_contender(name)->number; };
-    return "/q/" + *std::min_element(names.begin(), names.end(),
-                                     [&](const auto& a, const auto& b) { return number(a) < number(b); });
   }
 
   /// To the next, and back to the end.
@@ -82,8 +72,6 @@ struct writer_again : habitual<lock_family::shared> {
     leave();
     return lock->enter(1, mode, {});
   }
-  /// @returns when his node was made; there is no other.
-  std::int64_t made() { return ensemble.czxid("/q/" + ensemble.children("/q").front()); }
 };
 
 using of_turns = habitual<lock_family::turns>;
@@ -110,7 +98,7 @@ TEST_SUITE("requeue at the end of a line") {
     w.other.leave(1, mode);
     REQUIRE(w.ends(again, outcome::granted));
     CHECK(w.fence() > between);
-    CHECK(w.fence().czxid == w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
+    CHECK(w.fence().czxid == w.made());
     w.leave();
     CHECK(w.nothing_is_left());
   }
@@ -174,7 +162,7 @@ TEST_SUITE("requeue at the end of a line") {
     CHECK(w.sent(operation::children) == 1);
     CHECK(w.one.connector().sent() == 3);
     CHECK(w.fence() > between);
-    CHECK(w.fence().czxid <= w.ensemble.czxid(w.first()));
+    CHECK(w.fence().czxid <= w.made());
     const auto mine = w.fence();
     w.leave();
     REQUIRE(w.ends(behind, outcome::granted));
@@ -196,7 +184,7 @@ TEST_SUITE("requeue at the end of a line") {
     w.other.leave(1, mode);
     REQUIRE(w.ends(again, outcome::granted));
     CHECK(w.fence() > before);
-    CHECK(w.fence().czxid == w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
+    CHECK(w.fence().czxid == w.made());
   }
 
   TEST_CASE_TEMPLATE("somebody has come since the list: another one tells for whom to wait", World, turns_among_others,

@@ -17,9 +17,6 @@ constexpr auto mode = contender_kind::lock;
 using of_turns = habitual<lock_family::turns>;
 using of_places = habitual<lock_family::fair>;
 
-/// The number at the end of a name.
-std::uint32_t number(const std::string& name) { return detail::parse_contender(name)->number; }
-
 }  // namespace
 
 TEST_SUITE("requeue") {
@@ -27,7 +24,7 @@ TEST_SUITE("requeue") {
                      of_places) {
     World w;
     auto last = w.fence();
-    auto place = w.ensemble.children("/q").front();
+    auto place = w.first();
     for (int i = 0; i < 5; ++i) {
       w.leave();
       CHECK(w.one.connector().sent() == static_cast<std::uint64_t>(i));
@@ -35,8 +32,8 @@ TEST_SUITE("requeue") {
       CHECK(w.fence() > last);
       last = w.fence();
       REQUIRE(w.ensemble.children("/q").size() == 1);
-      CHECK(number(w.ensemble.children("/q").front()) == number(place) + 1);
-      place = w.ensemble.children("/q").front();
+      CHECK(w.number(w.first()) == w.number(place) + 1);
+      place = w.first();
     }
     CHECK(w.sent(operation::requeue) == 5);
     CHECK(w.one.connector().sent() == 5);
@@ -81,7 +78,7 @@ TEST_SUITE("requeue") {
     CHECK(w.sent(operation::children) == 1);
     CHECK(w.sent(operation::get) == 1);
     CHECK(w.fence() > before);
-    CHECK(w.fence().czxid == w.ensemble.czxid("/q/" + w.ensemble.children("/q").front()));
+    CHECK(w.fence().czxid == w.made());
   }
 
   TEST_CASE_TEMPLATE("an operator who deletes the former node keeps nobody from the lock", World, of_turns, of_places) {

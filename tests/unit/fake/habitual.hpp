@@ -3,9 +3,11 @@
 
 /// Whose caller comes back at once.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "fake/calm_world.hpp"
 
@@ -34,6 +36,16 @@ struct habitual : calm_world {
     REQUIRE(queued(1));
     one.connector().forget_sent();
   }
+
+  static std::uint32_t number(const std::string& name) { return detail::parse_contender(name)->number; }
+  /// @returns the path of the node with the smallest number.
+  std::string first() {
+    const auto names = ensemble.children("/q");
+    return "/q/" + *std::min_element(names.begin(), names.end(),
+                                     [](const auto& a, const auto& b) { return number(a) < number(b); });
+  }
+  /// @returns when that was made.
+  std::int64_t made() { return ensemble.czxid(first()); }
 
   std::uint64_t sent(operation kind) { return one.connector().sent(kind); }
   bool nothing_is_left() {
