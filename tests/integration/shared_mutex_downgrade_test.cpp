@@ -107,13 +107,14 @@ TEST_SUITE("shared mutex") {
     shared_mutex lock{owner, path};
     std::atomic<bool> writer_in{false};
     signal held;
+    signal writer_comes;
     signal read;
     actors all;
     all.start([&] {
       lock.lock();
       const auto fence = lock.held().fence();
       held.set();
-      REQUIRE(queued(path, 2));  // the reader's place; the writer waits for the seat
+      writer_comes.wait();
       lock.downgrade();
       read.wait();
       CHECK_FALSE(writer_in);
@@ -129,7 +130,8 @@ TEST_SUITE("shared mutex") {
       read.set();
     });
     all.start([&] {
-      REQUIRE(queued(path, 2));
+      REQUIRE(queued(path, 2));  // the reader's place; the writer waits for the seat
+      writer_comes.set();
       lock.lock();
       writer_in = true;
       lock.unlock();
