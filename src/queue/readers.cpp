@@ -136,8 +136,10 @@ void readers::find_place() {
     if (!newest_->ticket->refresh(now)) return;  // proved first
   }
   if (gate_ && !gate_()) return;  // until it opens
-  // A place that is being read has proofs: if none is fresh, a new place will wait for one.
-  if (!core_->prover().fresh(now)) return take_place();
+  if (!core_->prover().fresh(now)) {
+    if (!newest_->ticket->confirm()) take_place();  // which waits until a proof is to be had
+    return;
+  }
   outsiders_->watch();
   const auto known = outsiders_->known();
   if (known == outsiders::answer::nobody || now < shared_until_) return let_in(newest_);

@@ -95,6 +95,10 @@ class ticket final : public session_observer, public holder, public std::enable_
   bool refresh(time_point now);
   bool refresh() { return refresh(core_->strand().now()); }
 
+  /// @pre granted, and somebody relies on that. Asks for a proof; the listener hears `on_granted` again when there is
+  /// an answer, whatever it is, or of the loss. @returns false if a proof is not to be had now.
+  bool confirm();
+
   /// What it is to do if it is not granted any more.
   void be(patience how) noexcept { patience_ = how; }
 
@@ -184,6 +188,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void prove();
   void on_checked(const reply& checked);
   void grant();
+  void on_confirmed(reply_code code);
   void begin_to_hold();
   void replace();
   void on_replaced(reply_code code);

@@ -70,6 +70,20 @@ bool ticket::refresh(time_point now) {
   return false;
 }
 
+bool ticket::confirm() {
+  if (!through().connected() || core_->prover().wait_before_proof() > duration::zero()) return false;
+  through().submit({.kind = operation::check, .paths = {node_}},
+                   unless_stale([](ticket& self, const reply& checked) { self.on_confirmed(checked.code); }));
+  return true;
+}
+
+void ticket::on_confirmed(reply_code code) {
+  if (code == reply_code::session_over) return;  // heard of by `on_lost`
+  if (code != reply_code::no_node) return listener_->on_granted();
+  core_->prover().remove(*this);
+  on_lost(loss_reason::node_deleted);
+}
+
 void ticket::rest() { core_->prover().rest(*this); }
 
 // From writer to reader ----------

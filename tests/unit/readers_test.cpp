@@ -10,6 +10,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// One who has begun to read a while ago: the first proof is good for some time, but not for newcomers, and the second
+/// is not due.
+struct between_two_proofs : calm_world {
+  simulated_lock lock{one, "/q", {.family = lock_family::shared, .share_for = 1h}};
+
+  explicit between_two_proofs() {
+    REQUIRE(ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
+    time.run_for(one.run([&] { return one.core()->session().info().timeout; }) / 5);
+    REQUIRE_FALSE(one.run([&] { return one.core()->prover().fresh(); }));
+    one.connector().forget_sent();
+  }
+};
+
 }  // namespace
 
 TEST_SUITE("readers") {
@@ -47,6 +60,52 @@ TEST_SUITE("readers") {
     CHECK(late->what == outcome::waiting);
     other.leave(1, contender_kind::write);
     CHECK(w.ends(late, outcome::granted));
+  }
+
+  TEST_CASE("readers join with one proof where none is fresh, also ahead of a writer that waits") {
+    between_two_proofs w;
+    simulated_lock other{w.two, "/q", {lock_family::shared}};
+    const auto writer = other.enter(1, contender_kind::write, {});
+    REQUIRE(w.queued(2));
+    w.one.connector().forget_sent();
+    const auto second = w.lock.enter(2, contender_kind::read, {.once = true});
+    const auto third = w.lock.enter(3, contender_kind::read, {});
+    REQUIRE(w.ends(second, outcome::granted));
+    CHECK(third->what == outcome::granted);
+    CHECK(w.one.connector().sent(operation::check) == 1);
+    CHECK(w.one.connector().sent() <= 2);  // whether anybody waits
+    CHECK(w.ensemble.children("/q").size() == 2);
+    CHECK(writer->what == outcome::waiting);
+    for (std::uint64_t fiber = 1; fiber <= 3; ++fiber) w.lock.leave(fiber, contender_kind::read);
+    CHECK(w.ends(writer, outcome::granted));
+  }
+
+  TEST_CASE("who waits for that proof is let in though the reader before it has left meanwhile, or has no lock") {
+    for (const bool deleted : {false, true}) {
+      CAPTURE(deleted);
+      between_two_proofs w;
+      const auto before = w.lock.current(1, contender_kind::read);
+      if (deleted) w.ensemble.remove(w.node(before));
+      const auto second = w.lock.enter(2, contender_kind::read, {});
+      REQUIRE(second->what == outcome::waiting);
+      if (!deleted) w.lock.leave(1, contender_kind::read);
+      REQUIRE(w.ends(second, outcome::granted));
+      CHECK(before.loss().has_value() == deleted);
+      CHECK(w.queued(1));
+      w.lock.leave(2, contender_kind::read);
+      CHECK(w.queued(0));
+    }
+  }
+
+  TEST_CASE("a try that needs a proof ends when the connection does, and who waits is let in after it") {
+    between_two_proofs w;
+    const auto once = w.lock.enter(2, contender_kind::read, {.once = true});
+    const auto patient = w.lock.enter(3, contender_kind::read, {});
+    w.one.connector().latest()->lose_connection();
+    REQUIRE(w.ends(once, outcome::refused));
+    CHECK(w.ends(patient, outcome::granted));
+    for (std::uint64_t fiber = 1; fiber <= 3; ++fiber) w.lock.leave(fiber, contender_kind::read);
+    CHECK(w.queued(0));
   }
 
   TEST_CASE("a place that is asked for before its readers are let in is theirs all the same") {
