@@ -38,6 +38,7 @@ std::vector<std::string> overlaps(const std::vector<period>& periods) {
   longest exclusive;
   longest any;
   for (const auto& each : periods) {
+    if (each.granted == each.ended) continue;  // its session was over
     const auto& against = each.exclusive() ? any : exclusive;
     if (against.holds_at(each.granted)) {
       found.push_back(fmt::format("{} and {} overlap", describe(*against.last), describe(each)));

@@ -38,6 +38,14 @@ TEST_SUITE("checker") {
     CHECK(overlaps(read_periods(text + "expired 1 25\n")).empty());
     CHECK(overlaps(read_periods(text + "expired 1 35\n")).size() == 1);
     CHECK(overlaps(read_periods(text + "expired 3 25\n")).size() == 1);
+    CHECK(overlaps(read_periods(text + "expired 2 25\n")).empty());  // whose reply was on its way
+  }
+
+  TEST_CASE("who knew at the grant that its session was over held nothing") {
+    const std::string text = "granted b mutex 15 2 0\nreleased b mutex 20 2 101\n";
+    CHECK(overlaps(read_periods(text + "granted a mutex 10 1 0\nreleased a mutex 30 1 0\n")).size() == 1);
+    CHECK(overlaps(read_periods(text + "granted a mutex 10 0 0\nreleased a mutex 30 0 0\n")).empty());
+    CHECK(overlaps(read_periods(text + "granted a mutex 17 0 0\nreleased a mutex 30 0 0\n")).empty());
   }
 
   TEST_CASE("readers overlap readers, and no writer") {

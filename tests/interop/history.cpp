@@ -117,6 +117,7 @@ std::vector<period> read_periods(std::string_view text) {
     }
   }
   for (auto& each : all) {
+    if (each.session == 0) each.ended = each.granted;
     cut_off(each, expired, std::to_string(each.session));
     cut_off(each, killed, each.who);
   }

@@ -32,6 +32,7 @@ struct period {
 /// lost     WHO KIND TIME SESSION CZXID     TIME: when the holder last knew that it held
 /// failed   WHO KIND TIME SESSION CZXID     the release, after a loss
 /// expired  SESSION TIME                    killed WHO TIME
+/// SESSION is 0 when the client knew already that the session with its node was over: there is nothing that it held.
 class history {
  public:
   history();

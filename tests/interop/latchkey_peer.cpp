@@ -143,11 +143,18 @@ class contender {
     const bool down = kind == "downgrade";
     choose(down ? "write" : kind, path).lock();
     const bool kept = stay(out, down ? "write" : kind, hold);
-    if (down && kept) {
-      now_ = &now_->downgrade();
-      stay(out, "downgraded", hold);
-    }
+    if (down && kept && downgrade_unless_lost()) stay(out, "downgraded", hold);
     now_->unlock();
+  }
+
+  bool downgrade_unless_lost() {
+    try {
+      now_ = &now_->downgrade();
+      return true;
+    } catch (const error& why) {
+      if (why.code() != errc::lock_lost) throw;
+      return false;
+    }
   }
 
   /// Holds for a while, and writes down until when it knew that it did. @returns whether it still did at the end.

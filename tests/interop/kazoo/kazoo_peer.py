@@ -88,7 +88,7 @@ class Contender:
         return self.client.client_id[0] if self.client.client_id else 0
 
     def czxid(self):
-        stat = self.client.exists(self.held.path + "/" + self.held.node)
+        stat = self.client.retry(self.client.exists, self.held.path + "/" + self.held.node)  # its session may end here
         return stat.czxid if stat else 0
 
     def on_open(self, connect, session_ms):
