@@ -40,7 +40,10 @@ void caller_line::settle(const std::shared_ptr<caller>& who, caller::outcome wha
 }
 
 void caller_line::refuse_tries() {
-  while (!line_.empty() && line_.front()->once) settle(line_.front(), caller::outcome::refused);
+  for (auto at = line_.begin(); at != line_.end();) {
+    const auto& each = *at++;
+    if (each->once) settle(each, caller::outcome::refused);
+  }
 }
 
 void caller_line::refuse_all() {

@@ -77,7 +77,7 @@ class caller_line {
   /// Takes it out of the line, and wakes it once the strand has been released.
   void settle(const std::shared_ptr<caller>& who, caller::outcome what);
 
-  /// Ends the tries at the head of the line.
+  /// Ends the tries.
   void refuse_tries();
   /// Everybody's wait ends so.
   void refuse_all();

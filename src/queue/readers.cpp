@@ -26,11 +26,19 @@ class readers::place final : public ticket_listener, public std::enable_shared_f
   std::uint32_t turns = 0;
   bool asked_to_release = false;
   bool resting = false;  // nobody reads in it: without proofs
+  bool delayed = false;  // it will not be granted soon
 
   bool granted() const noexcept { return ticket && ticket->granted(); }
 
  private:
-  void on_granted() override { of_.granted(shared_from_this()); }
+  void on_granted() override {
+    delayed = false;
+    of_.granted(shared_from_this());
+  }
+  void on_delayed() override {
+    delayed = true;
+    of_.delayed(shared_from_this());
+  }
   void on_refused() override { of_.refused(shared_from_this()); }
   void on_suspect() override {
     of_.for_members_of(shared_from_this(), [](ownership& each) { each.suspect(); });
@@ -77,7 +85,8 @@ std::shared_ptr<caller> readers::enter(std::uint64_t fiber, limit how) {
   if (reading && !how.once) {
     refuse_deadlock(path_, "this fiber reads already: if a writer came in between, both would wait for ever");
   }
-  const bool hopeless = how.once && (reading || !line_.empty() || (gate_ && !gate_()));
+  const bool on_its_way = line_.empty() || (newest_ && !newest_->delayed);
+  const bool hopeless = how.once && (reading || !on_its_way || (gate_ && !gate_()));
   auto me = line_.add(fiber, how, *this);
   me->entering = true;
   if (hopeless) {
@@ -242,6 +251,13 @@ void readers::granted(const std::shared_ptr<place>& where) {
     line_.refuse_tries();
     if (line_.empty()) rest(where, core_->strand().now());
   }
+}
+
+/// Those who try have heard enough.
+void readers::delayed(const std::shared_ptr<place>& where) {
+  if (where != newest_) return;
+  line_.refuse_tries();
+  if (line_.empty() && where->members == 0) give_up(where);
 }
 
 void readers::gate_opened() {

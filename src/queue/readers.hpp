@@ -23,9 +23,10 @@ struct readers_options {
   duration linger{};     ///< for how long a place is kept that nobody reads in; none: not at all
 };
 
-/// The first reader takes a place in the queue, and those who come while it is being read join it without a request (with
-/// a proof, where none is fresh): as long as nobody waits for the readers to end, and for a bounded time otherwise;
-/// whoever comes later takes a new place, behind those who wait. Each reader has a grant and a token of its own. With the strand held.
+/// The first reader takes a place in the queue, and those who come while it is being read join it without a request
+/// (with a proof, where none is fresh): as long as nobody waits for the readers to end, and for a bounded time
+/// otherwise; whoever comes later takes a new place, behind those who wait. Each reader has a grant and a token of its
+/// own. With the strand held.
 class readers final : public session_observer, public std::enable_shared_from_this<readers> {
  public:
   /// @param path as the user calls it; below the chroot
@@ -74,6 +75,7 @@ class readers final : public session_observer, public std::enable_shared_from_th
   void end_of_linger() { give_up(newest_); }
   void give_up(const std::shared_ptr<place>& where);
   void granted(const std::shared_ptr<place>& where);
+  void delayed(const std::shared_ptr<place>& where);
   void refused(const std::shared_ptr<place>& where);
   void lost(const std::shared_ptr<place>& where, loss_reason why);
   void failed(const std::shared_ptr<place>& where, const failure& why);

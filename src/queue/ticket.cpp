@@ -51,6 +51,12 @@ void ticket::await_connection() {
   if (patience_ == patience::once && through().ever_connected()) return refuse();
   ++step_;
   state_ = state::disconnected;
+  if (through().ever_connected()) delayed();
+}
+
+void ticket::delayed() {
+  const auto self = shared_from_this();  // the listener may give it up
+  listener_->on_delayed();
 }
 
 /// Takes the thread up again: now if the connection is there, otherwise at the next one.

@@ -25,6 +25,9 @@ class ticket_listener {
   /// It has its place; told once.
   virtual void on_queued() {}
   virtual void on_granted() = 0;
+  /// Nothing that is under way will grant it: somebody is ahead, or the connection is gone. May be told again, also
+  /// inside a call to that ticket.
+  virtual void on_delayed() {}
   /// Of a try: somebody else has the lock, or the ensemble is out of reach. Of a place that is kept: it is lost. The
   /// ticket is over.
   virtual void on_refused() = 0;
@@ -195,6 +198,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void recover_replacement();
   void become_reader();
   void await_connection();
+  void delayed();
   void resume();
   void refuse();
   void exhausted();

@@ -75,6 +75,7 @@ void ticket::watch(const std::string& blocker) {
                        [self = shared_from_this(), step = step_, blocker](watch_event event) {
                          if (self->step_ == step) self->on_blocker_event(blocker, event);
                        });
+  delayed();
 }
 
 /// @returns whether nobody has been created between that one and us.

@@ -175,6 +175,27 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
+  TEST_CASE_TEMPLATE("readers of one object that try at the same time all succeed", actors, LATCHKEY_ACTORS) {
+    constexpr int readers = 8;
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick()};
+    shared_mutex lock{owner, path};
+    for (int round = 0; round < 20; ++round) {
+      std::atomic<int> reading{0};
+      actors all;
+      for (int i = 0; i < readers; ++i) {
+        all.start([&] {
+          REQUIRE(lock.try_lock_shared());
+          ++reading;
+          CHECK(eventually([&] { return reading == readers; }));
+          lock.unlock_shared();
+        });
+      }
+      all.join();
+    }
+    CHECK(leaves_nothing(path));
+  }
+
   TEST_CASE("std's guards take it to read and to write") {
     client owner{servers().connect_string(), quick()};
     shared_mutex one{owner, fresh_path()};
