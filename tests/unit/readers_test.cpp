@@ -105,7 +105,9 @@ TEST_SUITE("readers") {
     const auto patient = w.lock.enter(3, contender_kind::read, {});
     w.one.connector().latest()->lose_connection();
     REQUIRE(w.ends(once, outcome::refused));
+    CHECK_FALSE(w.one.run([&] { return w.one.core()->session().connected(); }));
     CHECK(w.ends(patient, outcome::granted));
+    CHECK(w.lock.current(1, contender_kind::read));
     for (std::uint64_t fiber = 1; fiber <= 3; ++fiber) w.lock.leave(fiber, contender_kind::read);
     CHECK(w.queued(0));
   }
