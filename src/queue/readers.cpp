@@ -144,7 +144,7 @@ void readers::find_place() {
     newest_->ticket->be(patience_of(line_.front()->once));
     if (!newest_->ticket->refresh(now)) return;  // proved first
   }
-  if (gate_ && !gate_()) return;  // until it opens
+  if (gate_ && !gate_()) return await_gate();
   if (!core_->prover().fresh(now)) {
     if (!newest_->ticket->confirm()) take_place();  // which waits until a proof is to be had
     return;
@@ -243,14 +243,15 @@ void readers::granted(const std::shared_ptr<place>& where) {
   if (where != newest_) return;
   const bool kept = where->turns != 0;  // and proved again
   if (!kept) shared_until_ = core_->strand().now() + options_.share_for;
-  if (line_.empty()) {
-    if (where->members == 0) rest(where, core_->strand().now());
-  } else if (!gate_ || gate_()) {
-    kept ? find_place() : let_in(where);
-  } else {
-    line_.refuse_tries();
-    if (line_.empty()) rest(where, core_->strand().now());
-  }
+  if (gate_ && !gate_()) return await_gate();
+  if (!line_.empty()) return kept ? find_place() : let_in(where);
+  if (where->members == 0) rest(where, core_->strand().now());
+}
+
+/// A writer of this object has yet to unlock what it has lost: those who do not just try are let in then.
+void readers::await_gate() {
+  line_.refuse_tries();
+  if (line_.empty() && newest_->members == 0) rest(newest_, core_->strand().now());
 }
 
 /// Those who try have heard enough.
