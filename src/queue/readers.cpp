@@ -26,7 +26,7 @@ class readers::place final : public ticket_listener, public std::enable_shared_f
   std::uint32_t turns = 0;
   bool asked_to_release = false;
   bool resting = false;  // nobody reads in it: without proofs
-  bool delayed = false;  // it will not be granted soon
+  bool delayed = false;  // somebody was seen ahead, or the connection was lost
 
   bool granted() const noexcept { return ticket && ticket->granted(); }
 
@@ -35,6 +35,7 @@ class readers::place final : public ticket_listener, public std::enable_shared_f
     delayed = false;
     of_.granted(shared_from_this());
   }
+  void on_unconfirmed() override { of_.unconfirmed(shared_from_this()); }
   void on_delayed() override {
     delayed = true;
     of_.delayed(shared_from_this());
@@ -145,14 +146,23 @@ void readers::find_place() {
     if (!newest_->ticket->refresh(now)) return;  // proved first
   }
   if (gate_ && !gate_()) return await_gate();
-  if (!core_->prover().fresh(now)) {
-    if (!newest_->ticket->confirm()) take_place();  // which waits until a proof is to be had
-    return;
-  }
   outsiders_->watch();
   const auto known = outsiders_->known();
-  if (known == outsiders::answer::nobody || now < shared_until_) return let_in(newest_);
+  if (known == outsiders::answer::nobody || now < shared_until_) return let_in_if_fresh(now);
   if (known != outsiders::answer::asked) take_place();  // otherwise the answer decides
+}
+
+void readers::let_in_if_fresh(time_point now) {
+  if (core_->prover().fresh(now)) return let_in(newest_);
+  if (!newest_->ticket->confirm()) unconfirmed(newest_);
+}
+
+/// A new place waits until a proof is to be had. Nobody else needs one: who just tries leaves this one as it is.
+void readers::unconfirmed(const std::shared_ptr<place>& where) {
+  if (where != newest_) return;
+  line_.refuse_tries();
+  if (!line_.empty()) return take_place();
+  if (where->members == 0) rest(where, core_->strand().now());
 }
 
 void readers::let_in(const std::shared_ptr<place>& where) {
@@ -215,7 +225,7 @@ void readers::take_place() {
 
 /// Nobody reads in it, nobody waits for it.
 void readers::rest(const std::shared_ptr<place>& where, time_point now) {
-  if (where == newest_ && where->granted() && !line_.empty()) return;  // somebody waits for the answer of the outsiders
+  if (where == newest_ && where->granted() && !line_.empty()) return;  // somebody waits for an answer
   const bool wanted_soon = options_.linger > duration::zero() && where == newest_ && where->granted() &&
                            !where->asked_to_release && !core_->failed() && core_->session().connected();
   if (wanted_soon) outsiders_->watch();

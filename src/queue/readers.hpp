@@ -75,6 +75,8 @@ class readers final : public session_observer, public std::enable_shared_from_th
   void end_of_linger() { give_up(newest_); }
   void give_up(const std::shared_ptr<place>& where);
   void granted(const std::shared_ptr<place>& where);
+  void let_in_if_fresh(time_point now);
+  void unconfirmed(const std::shared_ptr<place>& where);
   void await_gate();
   void delayed(const std::shared_ptr<place>& where);
   void refused(const std::shared_ptr<place>& where);

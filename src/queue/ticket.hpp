@@ -19,15 +19,17 @@
 
 namespace latchkey::detail {
 
-/// Hears what becomes of a ticket. With the strand held; never inside a call to that ticket.
+/// Hears what becomes of a ticket. With the strand held; inside a call to that ticket only `on_delayed` and
+/// `on_refused`.
 class ticket_listener {
  public:
   /// It has its place; told once.
   virtual void on_queued() {}
   virtual void on_granted() = 0;
-  /// Nothing that is under way will grant it: somebody is ahead, or the connection is gone. May be told again, also
-  /// inside a call to that ticket.
+  /// Somebody is ahead, or the connection was lost. May be told again.
   virtual void on_delayed() {}
+  /// The proof that `confirm` has asked for is not to be had.
+  virtual void on_unconfirmed() {}
   /// Of a try: somebody else has the lock, or the ensemble is out of reach. Of a place that is kept: it is lost. The
   /// ticket is over.
   virtual void on_refused() = 0;
@@ -98,8 +100,9 @@ class ticket final : public session_observer, public holder, public std::enable_
   bool refresh(time_point now);
   bool refresh() { return refresh(core_->strand().now()); }
 
-  /// @pre granted, and somebody relies on that. Asks for a proof; the listener hears `on_granted` again when there is
-  /// an answer, whatever it is, or of the loss. @returns false if a proof is not to be had now.
+  /// @pre granted, and somebody relies on that. Asks for a proof, after which the listener hears `on_granted` again,
+  /// `on_unconfirmed` or of the loss; of nothing if it calls `refresh()` meanwhile. @returns false if a proof is not to
+  /// be had now.
   bool confirm();
 
   /// What it is to do if it is not granted any more.

@@ -78,8 +78,8 @@ bool ticket::confirm() {
 }
 
 void ticket::on_confirmed(reply_code code) {
-  if (code == reply_code::session_over) return;  // heard of by `on_lost`
-  if (code != reply_code::no_node) return listener_->on_granted();
+  if (code == reply_code::ok) return listener_->on_granted();
+  if (code != reply_code::no_node) return listener_->on_unconfirmed();
   core_->prover().remove(*this);
   on_lost(loss_reason::node_deleted);
 }

@@ -15,10 +15,13 @@ using namespace std::chrono_literals;
 /// One who has begun to read a while ago: the first proof is good for some time, but not for newcomers, and the second
 /// is not due.
 struct between_two_proofs : calm_world {
-  simulated_lock lock{one, "/q", {.family = lock_family::shared, .share_for = 1h}};
+  simulated_lock lock;
 
-  explicit between_two_proofs() {
+  explicit between_two_proofs(std::chrono::milliseconds share_for = 1h)
+      : lock{one, "/q", {.family = lock_family::shared, .share_for = share_for}} {
     REQUIRE(ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
+    CHECK(ends(lock.enter(2, contender_kind::read, {}), outcome::granted));
+    lock.leave(2, contender_kind::read);
     time.run_for(one.run([&] { return one.core()->session().info().timeout; }) / 5);
     REQUIRE_FALSE(one.run([&] { return one.core()->prover().fresh(); }));
     one.connector().forget_sent();
@@ -110,6 +113,38 @@ TEST_SUITE("readers") {
     CHECK(w.lock.current(1, contender_kind::read));
     for (std::uint64_t fiber = 1; fiber <= 3; ++fiber) w.lock.leave(fiber, contender_kind::read);
     CHECK(w.queued(0));
+  }
+
+  TEST_CASE("a try in an outage leaves the place as it is: who comes later joins it") {
+    between_two_proofs w;
+    simulated_lock other{w.two, "/q", {lock_family::shared}};
+    const auto writer = other.enter(1, contender_kind::write, {});
+    REQUIRE(w.queued(2));
+    w.one.connector().latest()->lose_connection();
+    REQUIRE(w.ends(w.lock.enter(2, contender_kind::read, {.once = true}), outcome::refused));
+    CHECK_FALSE(w.one.run([&] { return w.one.core()->session().connected(); }));
+    REQUIRE(w.one.connect());
+    CHECK(w.ends(w.lock.enter(2, contender_kind::read, {}), outcome::granted));
+    CHECK(writer->what == outcome::waiting);
+    CHECK(w.ensemble.children("/q").size() == 2);
+    for (std::uint64_t fiber = 1; fiber <= 2; ++fiber) w.lock.leave(fiber, contender_kind::read);
+    CHECK(w.ends(writer, outcome::granted));
+  }
+
+  TEST_CASE("nobody asks for a proof who may not join") {
+    between_two_proofs w{0ms};
+    simulated_lock other{w.two, "/q", {lock_family::shared}};
+    const auto writer = other.enter(1, contender_kind::write, {});
+    REQUIRE(w.queued(2));
+    w.one.connector().forget_sent();
+    const auto late = w.lock.enter(2, contender_kind::read, {});
+    REQUIRE(w.queued(3));
+    CHECK(w.one.connector().sent(operation::check) == 0);
+    w.lock.leave(1, contender_kind::read);
+    REQUIRE(w.ends(writer, outcome::granted));
+    CHECK(late->what == outcome::waiting);
+    other.leave(1, contender_kind::write);
+    CHECK(w.ends(late, outcome::granted));
   }
 
   TEST_CASE("tries that come together are let in together, or all refused") {
