@@ -16,6 +16,8 @@
 #include <boost/fiber/future.hpp>
 #endif
 
+#include "support/lateness.hpp"
+
 namespace latchkey::testing {
 
 /// Bodies, each on a thread of its own.
@@ -24,7 +26,10 @@ class on_threads {
   ~on_threads() { wait(); }
 
   void start(std::function<void()> body) {
-    std::packaged_task<void()> task{std::move(body)};
+    std::packaged_task<void()> task{[body = std::move(body)] {
+      be_late();
+      body();
+    }};
     results_.push_back(task.get_future());
     threads_.emplace_back(std::move(task));
   }
@@ -53,8 +58,14 @@ class on_threads {
 /// Something that happens once, which actors can wait for.
 class signal {
  public:
-  void set() { promise_.set_value(); }
-  void wait() { future_.wait(); }
+  void set() {
+    be_late();
+    promise_.set_value();
+  }
+  void wait() {
+    future_.wait();
+    be_late();
+  }
 
  private:
   std::promise<void> promise_;
@@ -94,8 +105,14 @@ class on_fibers {
 /// Something that happens once, which actors of both kinds can wait for.
 class signal {
  public:
-  void set() { promise_.set_value(); }
-  void wait() { future_.wait(); }
+  void set() {
+    be_late();
+    promise_.set_value();
+  }
+  void wait() {
+    future_.wait();
+    be_late();
+  }
 
  private:
   boost::fibers::promise<void> promise_;

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <random>
 
 #include <fmt/format.h>
 #ifdef LATCHKEY_WITHOUT_FIBERS
@@ -23,6 +26,19 @@ constexpr auto slowdown = 4;
 #else
 constexpr auto slowdown = 1;
 #endif
+
+void sleep_for(std::chrono::milliseconds time) {
+#ifdef LATCHKEY_WITHOUT_FIBERS
+  std::this_thread::sleep_for(time);
+#else
+  boost::this_fiber::sleep_for(time);
+#endif
+}
+
+int number_from_environment(const char* name, int otherwise) {
+  const auto* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
 
 }  // namespace
 
@@ -49,11 +65,20 @@ client_options quick(std::chrono::milliseconds session_timeout) {
 std::chrono::milliseconds patience() { return 15s * slowdown; }
 
 void pause() {
-#ifdef LATCHKEY_WITHOUT_FIBERS
-  std::this_thread::sleep_for(2ms);
-#else
-  boost::this_fiber::sleep_for(2ms);
-#endif
+  be_late();
+  sleep_for(2ms);
+}
+
+void be_late() {
+  static const int at_most = number_from_environment("LATCHKEY_LATE", 0);
+  if (at_most <= 0) return;
+  static std::minstd_rand random{static_cast<unsigned>(number_from_environment("LATCHKEY_SEED", 1))};
+  static std::mutex of_random;
+  std::unique_lock lock{of_random};
+  const bool late = std::uniform_int_distribution{1, 3}(random) == 1;
+  const std::chrono::milliseconds by{std::uniform_int_distribution{1, at_most}(random)};
+  lock.unlock();
+  if (late) sleep_for(by);
 }
 
 std::vector<std::string> queue_at(const std::string& path) {
@@ -66,6 +91,7 @@ std::vector<std::string> queue_at(const std::string& path) {
 }
 
 bool queued(const std::string& path, std::size_t count) {
+  be_late();
   return eventually([&] { return queue_at(path).size() == count; });
 }
 
