@@ -102,7 +102,7 @@ std::shared_ptr<caller> readers::enter(std::uint64_t fiber, limit how) {
 void readers::cancel(const std::shared_ptr<caller>& who) {
   if (who->what != caller::outcome::waiting) return;
   line_.settle(who, caller::outcome::refused);
-  if (line_.empty() && newest_ && newest_->members == 0) rest(newest_, core_->strand().now());
+  rest_if_unwanted();
 }
 
 bool readers::leave(std::uint64_t fiber) {
@@ -145,7 +145,7 @@ void readers::find_place() {
     newest_->ticket->be(patience_of(line_.front()->once));
     if (!newest_->ticket->refresh(now)) return;  // proved first
   }
-  if (gate_ && !gate_()) return await_gate();
+  if (gate_ && !gate_()) return refuse_tries();  // the others wait until it opens
   outsiders_->watch();
   const auto known = outsiders_->known();
   if (known == outsiders::answer::nobody || now < shared_until_) return let_in_if_fresh(now);
@@ -160,9 +160,8 @@ void readers::let_in_if_fresh(time_point now) {
 /// A new place waits until a proof is to be had. Nobody else needs one: who just tries leaves this one as it is.
 void readers::unconfirmed(const std::shared_ptr<place>& where) {
   if (where != newest_) return;
-  line_.refuse_tries();
-  if (!line_.empty()) return take_place();
-  if (where->members == 0) rest(where, core_->strand().now());
+  refuse_tries();
+  if (!line_.empty()) take_place();
 }
 
 void readers::let_in(const std::shared_ptr<place>& where) {
@@ -253,22 +252,23 @@ void readers::granted(const std::shared_ptr<place>& where) {
   if (where != newest_) return;
   const bool kept = where->turns != 0;  // and proved again
   if (!kept) shared_until_ = core_->strand().now() + options_.share_for;
-  if (gate_ && !gate_()) return await_gate();
+  if (gate_ && !gate_()) return refuse_tries();  // the others wait until it opens
   if (!line_.empty()) return kept ? find_place() : let_in(where);
-  if (where->members == 0) rest(where, core_->strand().now());
+  rest_if_unwanted();
 }
 
-/// A writer of this object has yet to unlock what it has lost: those who do not just try are let in then.
-void readers::await_gate() {
-  line_.refuse_tries();
-  if (line_.empty() && newest_->members == 0) rest(newest_, core_->strand().now());
-}
-
-/// Those who try have heard enough.
 void readers::delayed(const std::shared_ptr<place>& where) {
-  if (where != newest_) return;
+  if (where == newest_) refuse_tries();
+}
+
+/// Whoever just tries has heard enough.
+void readers::refuse_tries() {
   line_.refuse_tries();
-  if (line_.empty() && where->members == 0) give_up(where);
+  rest_if_unwanted();
+}
+
+void readers::rest_if_unwanted() {
+  if (line_.empty() && newest_ && newest_->members == 0) rest(newest_, core_->strand().now());
 }
 
 void readers::gate_opened() {

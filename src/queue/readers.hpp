@@ -77,7 +77,8 @@ class readers final : public session_observer, public std::enable_shared_from_th
   void granted(const std::shared_ptr<place>& where);
   void let_in_if_fresh(time_point now);
   void unconfirmed(const std::shared_ptr<place>& where);
-  void await_gate();
+  void refuse_tries();
+  void rest_if_unwanted();
   void delayed(const std::shared_ptr<place>& where);
   void refused(const std::shared_ptr<place>& where);
   void lost(const std::shared_ptr<place>& where, loss_reason why);

@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 /// is not due.
 struct between_two_proofs : calm_world {
   simulated_lock lock;
+  simulated_lock other{two, "/q", {lock_family::shared}};
 
   explicit between_two_proofs(std::chrono::milliseconds share_for = 1h)
       : lock{one, "/q", {.family = lock_family::shared, .share_for = share_for}} {
@@ -25,6 +26,14 @@ struct between_two_proofs : calm_world {
     time.run_for(one.run([&] { return one.core()->session().info().timeout; }) / 5);
     REQUIRE_FALSE(one.run([&] { return one.core()->prover().fresh(); }));
     one.connector().forget_sent();
+  }
+
+  /// From elsewhere; it waits.
+  simulated_lock::call writer_comes() {
+    auto writer = other.enter(1, contender_kind::write, {});
+    REQUIRE(queued(2));
+    one.connector().forget_sent();
+    return writer;
   }
 };
 
@@ -69,10 +78,7 @@ TEST_SUITE("readers") {
 
   TEST_CASE("readers join with one proof where none is fresh, also ahead of a writer that waits") {
     between_two_proofs w;
-    simulated_lock other{w.two, "/q", {lock_family::shared}};
-    const auto writer = other.enter(1, contender_kind::write, {});
-    REQUIRE(w.queued(2));
-    w.one.connector().forget_sent();
+    const auto writer = w.writer_comes();
     const auto second = w.lock.enter(2, contender_kind::read, {.once = true});
     const auto third = w.lock.enter(3, contender_kind::read, {});
     REQUIRE(w.ends(second, outcome::granted));
@@ -117,9 +123,7 @@ TEST_SUITE("readers") {
 
   TEST_CASE("a try in an outage leaves the place as it is: who comes later joins it") {
     between_two_proofs w;
-    simulated_lock other{w.two, "/q", {lock_family::shared}};
-    const auto writer = other.enter(1, contender_kind::write, {});
-    REQUIRE(w.queued(2));
+    const auto writer = w.writer_comes();
     w.one.connector().latest()->lose_connection();
     REQUIRE(w.ends(w.lock.enter(2, contender_kind::read, {.once = true}), outcome::refused));
     CHECK_FALSE(w.one.run([&] { return w.one.core()->session().connected(); }));
@@ -133,17 +137,14 @@ TEST_SUITE("readers") {
 
   TEST_CASE("nobody asks for a proof who may not join") {
     between_two_proofs w{0ms};
-    simulated_lock other{w.two, "/q", {lock_family::shared}};
-    const auto writer = other.enter(1, contender_kind::write, {});
-    REQUIRE(w.queued(2));
-    w.one.connector().forget_sent();
+    const auto writer = w.writer_comes();
     const auto late = w.lock.enter(2, contender_kind::read, {});
     REQUIRE(w.queued(3));
     CHECK(w.one.connector().sent(operation::check) == 0);
     w.lock.leave(1, contender_kind::read);
     REQUIRE(w.ends(writer, outcome::granted));
     CHECK(late->what == outcome::waiting);
-    other.leave(1, contender_kind::write);
+    w.other.leave(1, contender_kind::write);
     CHECK(w.ends(late, outcome::granted));
   }
 

@@ -55,22 +55,7 @@ class on_threads {
 /// The kinds of actors, for TEST_CASE_TEMPLATE.
 #define LATCHKEY_ACTORS on_threads
 
-/// Something that happens once, which actors can wait for.
-class signal {
- public:
-  void set() {
-    be_late();
-    promise_.set_value();
-  }
-  void wait() {
-    future_.wait();
-    be_late();
-  }
-
- private:
-  std::promise<void> promise_;
-  std::shared_future<void> future_ = promise_.get_future().share();
-};
+using promise_to_actors = std::promise<void>;
 
 #else
 
@@ -102,7 +87,11 @@ class on_fibers {
   std::vector<boost::fibers::future<void>> results_;
 };
 
-/// Something that happens once, which actors of both kinds can wait for.
+using promise_to_actors = boost::fibers::promise<void>;
+
+#endif
+
+/// Something that happens once, which actors of every kind can wait for.
 class signal {
  public:
   void set() {
@@ -115,10 +104,8 @@ class signal {
   }
 
  private:
-  boost::fibers::promise<void> promise_;
-  boost::fibers::shared_future<void> future_ = promise_.get_future().share();
+  promise_to_actors promise_;
+  decltype(promise_.get_future().share()) future_ = promise_.get_future().share();
 };
-
-#endif
 
 }  // namespace latchkey::testing
