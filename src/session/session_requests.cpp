@@ -182,11 +182,12 @@ void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view 
 }
 
 /// Frees requests that are stuck (ZOOKEEPER-4537) and gives up those that have no answer within the session timeout.
-/// The timer is left to run when nothing is in flight: it is set once in a while, not once a request.
+/// The oldest is looked at when it is T/8 old, no later: the first proof of a grant must be answered within T/6. The
+/// timer is left to run when nothing is in flight: it is set once in a while, not once a request.
 void session::watch_over_requests() {
   if (overseer_ || pending_.empty()) return;
   const auto patience = duration{info_.timeout} / 8;
-  overseer_ = strand_.in(patience, [this, patience] {
+  overseer_ = strand_.at(std::max(pending_.front().sent, last_nudge_) + patience, [this, patience] {
     overseer_ = {};
     if (!connected_ || pending_.empty()) return;
     const auto now = strand_.now();

@@ -69,6 +69,27 @@ TEST_SUITE("ticket") {
     seat->shut();
   }
 
+  TEST_CASE("a first proof that is stuck costs no grant, whatever else is sent shortly before") {
+    for (int sixteenths = 0; sixteenths < 4; ++sixteenths) {
+      world w;
+      w.ensemble.create("/other");
+      const auto timeout = w.one.run([&] { return w.one.core()->session().info().timeout; });
+      const auto seat = w.one.seat("/q");
+      CHECK(w.ends(w.enter(w.one, *seat), outcome::granted));
+      const auto held = seat->held();
+      w.one.connector().set_trap(detail::operation::check, trap::stuck);
+      w.time.run_for(timeout * sixteenths / 16 + 1ms);
+      w.one.run([&] {
+        w.one.core()->session().submit({.kind = detail::operation::get, .path = "/other"}, [](detail::reply&) {});
+      });
+      w.time.run_for(timeout);
+      CHECK(held);
+      CHECK(w.one.connector().sent(detail::operation::sync) >= 1);
+      seat->unlock();
+      seat->shut();
+    }
+  }
+
   TEST_CASE("a ticket is never adopted from an earlier session (CURATOR-604)") {
     world w;
     w.ensemble.create_container("/q");
