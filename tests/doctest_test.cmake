@@ -38,6 +38,7 @@ function(latchkey_doctest)
   endif()
 
   target_link_libraries(${arg_NAME} PRIVATE doctest_main)
+  target_compile_options(${arg_NAME} PRIVATE ${LATCHKEY_TEST_PROGRAM_OPTIONS})
 
   set(entries)
   if(arg_SUITES)
