@@ -106,6 +106,10 @@ class liveness_clock {
   }
 
   duration proof_interval() const noexcept { return timeout_ / 4; }
+
+  /// @returns by when the next proof must be on its way, so that one that is stuck, and freed when it is T/8 old, still
+  /// comes in time.
+  time_point prove_by() const noexcept { return after(valid_until(), -timeout_ / 7); }
   duration beat_interval() const noexcept { return timeout_ / 16; }
 
  private:

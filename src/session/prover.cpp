@@ -23,7 +23,8 @@ void prover::add(holder& who) {
   } else if (std::exchange(who.entry.at_->second.resting, false)) {
     ++awake_;
   }
-  if (!proof_timer_) prove_later();
+  // Of the proof on which it was granted there may be no more left than T/4.
+  if (!proof_timer_ || proof_at_ > clock_.prove_by()) prove_later();
   if (!deadline_timer_) await_deadline();
 }
 
@@ -94,9 +95,16 @@ void prover::stop() {
   strand_.cancel(deadline_timer_);
 }
 
+/// A quarter of the session timeout after a grant or a proof, or as soon as that would be too late.
 void prover::prove_later() {
+  const auto now = strand_.now();
+  prove_at(std::max(now, std::min(now + clock_.proof_interval(), clock_.prove_by())));
+}
+
+void prover::prove_at(time_point time) {
   strand_.cancel(proof_timer_);
-  proof_timer_ = strand_.in(clock_.proof_interval(), [this] {
+  proof_at_ = time;
+  proof_timer_ = strand_.at(time, [this] {
     proof_timer_ = {};
     prove();
   });
@@ -104,8 +112,9 @@ void prover::prove_later() {
 
 void prover::prove() {
   if (awake_ == 0) return;
-  if (!pulse_->alive(strand_.now())) return on_deadline();
-  prove_later();
+  const auto now = strand_.now();
+  if (!pulse_->alive(now)) return on_deadline();
+  prove_at(now + clock_.proof_interval());  // should there be no answer
   if (!session_.connected()) return;
   std::vector<std::string> nodes;
   std::vector<std::string> to_watch;

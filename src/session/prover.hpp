@@ -54,9 +54,10 @@ class holder {
   ~holder() = default;
 };
 
-/// While there are holders that do not rest, one `multi[check...]` every quarter of the session timeout, over all their
-/// nodes; for a holder that stays for longer than that, also a watch on its node, so that a deletion is noticed at
-/// once. Without holders no traffic, however many wait. With the strand held.
+/// While there are holders that do not rest, one `multi[check...]` every quarter of the session timeout (the first one
+/// sooner, where little is left of the proof on which they were granted), over all their nodes; for a holder that stays
+/// for longer than that, also a watch on its node, so that a deletion is noticed at once. Without holders no traffic,
+/// however many wait. With the strand held.
 class prover {
  public:
   prover(strand& own, session& through) : strand_{own}, session_{through} {}
@@ -96,6 +97,7 @@ class prover {
   void keep_time();
   void prove();
   void prove_later();
+  void prove_at(time_point time);
   void check(std::vector<std::string> nodes);
   void on_checked(const std::vector<std::string>& nodes, const reply& checked);
   held_node* find(const std::string& node);
@@ -113,6 +115,7 @@ class prover {
   bool suspect_ = false;
   timer_id beat_timer_;
   timer_id proof_timer_;
+  time_point proof_at_{};  // of that timer
   timer_id deadline_timer_;
 };
 

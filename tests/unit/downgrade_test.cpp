@@ -86,6 +86,20 @@ TEST_SUITE("downgrade") {
     }
   }
 
+  TEST_CASE("the reply is lost and the connection comes back: the reader's grant is proved in time") {
+    for (int twelfths = 1; twelfths <= 12; ++twelfths) {
+      CAPTURE(twelfths);
+      downgrade_world w;
+      const auto timeout = w.one.run([&] { return w.one.core()->session().info().timeout; });
+      w.time.run_for(timeout * twelfths / 12);
+      w.one.connector().set_trap(operation::replace, trap::lost_after_effect);
+      REQUIRE(w.ends(w.lock.downgrade(1), outcome::granted));
+      w.time.run_for(timeout);
+      CHECK(w.lock.current(1, contender_kind::read));
+      w.lock.leave(1, contender_kind::read);
+    }
+  }
+
   TEST_CASE(
       "an operator deletes the writer's node before it is replaced: the lock is lost, and stays with its caller") {
     downgrade_world w;

@@ -90,6 +90,27 @@ TEST_SUITE("ticket") {
     }
   }
 
+  TEST_CASE("after a short wait, too, a first proof that is stuck costs no grant") {
+    for (int part = 1; part <= 6; ++part) {
+      world w;
+      const auto timeout = w.two.run([&] { return w.two.core()->session().info().timeout; });
+      const auto first = w.one.seat("/q");
+      const auto second = w.two.seat("/q");
+      CHECK(w.ends(w.enter(w.one, *first), outcome::granted));
+      const auto waits = w.enter(w.two, *second);
+      w.time.run_for(timeout * part / 36);
+      w.two.connector().set_trap(detail::operation::check, trap::stuck);
+      first->unlock();
+      CHECK(w.ends(waits, outcome::granted));
+      const auto held = second->held();
+      w.time.run_for(timeout);
+      CHECK_MESSAGE(held, "after T * " << part << " / 36");
+      second->unlock();
+      first->shut();
+      second->shut();
+    }
+  }
+
   TEST_CASE("a ticket is never adopted from an earlier session (CURATOR-604)") {
     world w;
     w.ensemble.create_container("/q");

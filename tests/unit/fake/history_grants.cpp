@@ -28,7 +28,8 @@ void history::begin_grant(actor& who) {
   grant.turns = object.handle.settings().turns;
   if (who.what == wish::downgrade) grant.downgraded_from = who.grant_number;
   const auto* const mine = queues_.at(object.lock, grant.fence.czxid);
-  grant.place = mine ? mine->position : grant.fence.czxid;
+  // Of a node that an operator has deleted nobody knows which place it was: it counts as one of its own.
+  grant.place = mine ? mine->position : -static_cast<std::int64_t>(log_.grants.size()) - 1;
   // Granted from a list that was read before an operator came by.
   grant.node_missing = !mine && !plan_.operators;
   look_at_queue(who, grant, mine);
