@@ -92,6 +92,7 @@ class fair_place final : public ticket_listener, public std::enable_shared_from_
 
   void on_queued() override;
   void on_granted() override;
+  void on_delayed() override;
   void on_refused() override;
   void on_suspect() override;
   void on_lost(loss_reason why) override;
@@ -99,6 +100,7 @@ class fair_place final : public ticket_listener, public std::enable_shared_from_
   void on_asked_to_release() override;
 
   void start();
+  void refuse_try();
   void give_up();
   std::unique_ptr<former_place> leave_for_another();
   std::shared_ptr<ticket> step_out();

@@ -85,7 +85,7 @@ std::shared_ptr<caller> fair_place::begin_to_wait(std::uint64_t fiber, limit how
   line_->await(shared_from_this(), fiber, how);
   auto me = caller_;
   if (ticket_->granted() && ticket_->refresh()) line_->turn_of(shared_from_this());
-  if (how.once && caller_) settle(caller::outcome::refused);
+  if (!ticket_->proving()) refuse_try();
   return me;
 }
 
@@ -144,7 +144,17 @@ void fair_place::on_queued() {
   if (for_place_) settle(caller::outcome::granted);
 }
 
-void fair_place::on_granted() { line_->turn_of(shared_from_this()); }
+void fair_place::on_granted() {
+  line_->turn_of(shared_from_this());
+  refuse_try();
+}
+
+void fair_place::on_delayed() { refuse_try(); }
+
+/// Of a place that is kept: who just asks whether its turn has come has heard enough.
+void fair_place::refuse_try() {
+  if (how_ == patience::keep && caller_ && caller_->once && !for_place_) settle(caller::outcome::refused);
+}
 
 /// A try that found somebody else; a place that is lost.
 void fair_place::on_refused() {

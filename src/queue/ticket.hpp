@@ -119,6 +119,9 @@ class ticket final : public session_observer, public holder, public std::enable_
 
   bool granted() const noexcept { return state_ == state::granted; }
 
+  /// @returns whether it would be granted if the session were proved alive; that is under way.
+  bool proving() const noexcept { return state_ == state::proving; }
+
   /// @returns the absolute path of the node; empty before it is known.
   const std::string& node() const noexcept override { return node_; }
 
