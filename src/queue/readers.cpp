@@ -76,6 +76,8 @@ void readers::shut() {
   line_.refuse_all();
   for (auto& [fiber, each] : std::exchange(members_, {})) each.grant->release();
   while (!places_.empty()) give_up(places_.back());
+  outsiders_->stop();
+  linger_.stop();
 }
 
 // Callers ----------
@@ -149,7 +151,9 @@ void readers::find_place() {
   outsiders_->watch();
   const auto known = outsiders_->known();
   if (known == outsiders::answer::nobody || now < shared_until_) return let_in_if_fresh(now);
-  if (known != outsiders::answer::asked) take_place();  // otherwise the answer decides
+  if (known == outsiders::answer::asked) return;  // the answer decides
+  if (!core_->session().connected()) return unconfirmed(newest_);
+  take_place();
 }
 
 void readers::let_in_if_fresh(time_point now) {
@@ -239,13 +243,16 @@ bool readers::rests() const noexcept { return newest_ && newest_->resting; }
 
 void readers::give_up(const std::shared_ptr<place>& where) {
   const auto given_up = where;
-  if (given_up == newest_) {
-    newest_ = nullptr;
-    outsiders_->stop();
-    linger_.stop();
-  }
+  if (given_up == newest_) forget_newest();
   std::erase(places_, given_up);
   if (const auto left = std::exchange(given_up->ticket, nullptr)) left->leave();
+}
+
+/// What belongs to it ends with it.
+void readers::forget_newest() {
+  newest_ = nullptr;
+  outsiders_->stop();
+  linger_.stop();
 }
 
 void readers::granted(const std::shared_ptr<place>& where) {
@@ -282,7 +289,7 @@ void readers::refused(const std::shared_ptr<place>& where) {
   where->ticket = nullptr;
   std::erase(places_, where);
   if (where != newest_) return;
-  newest_ = nullptr;
+  forget_newest();
   line_.refuse_tries();
   if (!line_.empty()) take_place();  // those who came meanwhile are in no hurry
 }
@@ -292,8 +299,7 @@ void readers::lost(const std::shared_ptr<place>& where, loss_reason why) {
   std::erase(places_, where);
   for_members_of(where, [why](ownership& each) { each.lose(why); });
   if (where != newest_) return;
-  newest_ = nullptr;
-  outsiders_->stop();
+  forget_newest();
   if (!line_.empty()) take_place();
 }
 
@@ -306,7 +312,10 @@ void readers::failed(const std::shared_ptr<place>& where, const failure& why) {
 /// A place that is only kept has no proofs: what becomes of its session is told here.
 void readers::on_session_over() {
   outsiders_->stop();
-  if (newest_ && newest_->members == 0 && line_.empty()) give_up(newest_);
+  if (!newest_ || newest_->members != 0) return;
+  if (line_.empty()) return give_up(newest_);
+  newest_->turns = 0;  // it queues again, for another place
+  newest_->asked_to_release = false;
 }
 
 void readers::on_failure(const failure& why) {

@@ -74,6 +74,7 @@ class readers final : public session_observer, public std::enable_shared_from_th
   bool rests() const noexcept;
   void end_of_linger() { give_up(newest_); }
   void give_up(const std::shared_ptr<place>& where);
+  void forget_newest();
   void granted(const std::shared_ptr<place>& where);
   void let_in_if_fresh(time_point now);
   void unconfirmed(const std::shared_ptr<place>& where);

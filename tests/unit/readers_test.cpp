@@ -236,6 +236,63 @@ TEST_SUITE("readers") {
     CHECK(w.queued(0));
   }
 
+  TEST_CASE("a try in an outage leaves a lone reader's place as it is, too") {
+    calm_world w;
+    simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .share_for = 50ms}};
+    REQUIRE(w.ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
+    w.time.run_for(1s);
+    w.one.connector().latest()->lose_connection();
+    REQUIRE(w.eventually([&] { return !w.one.run([&] { return w.one.core()->session().connected(); }); }));
+    REQUIRE(w.ends(lock.enter(2, contender_kind::read, {.once = true}), outcome::refused));
+    REQUIRE(w.one.connect());
+    CHECK(w.ends(lock.enter(2, contender_kind::read, {}), outcome::granted));
+    CHECK(w.ensemble.children("/q").size() == 1);
+  }
+
+  TEST_CASE("a place that queues again in a new session is the readers' who wait for it, whoever waits behind") {
+    calm_world w;
+    simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .linger = 1h, .share_for = 50ms}};
+    simulated_lock other{w.two, "/q", {lock_family::shared}};
+    simulated_lock third{w.two, "/q", {lock_family::shared}};
+    REQUIRE(w.ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
+    w.time.run_for(w.one.run([&] { return w.one.core()->session().info().timeout; }) / 5);
+    const auto first_writer = other.enter(1, contender_kind::write, {});
+    REQUIRE(w.queued(2));
+    lock.leave(1, contender_kind::read);
+    const auto reader = lock.enter(2, contender_kind::read, {});
+    w.one.connector().latest()->lose_connection();
+    w.ensemble.expire(w.session(w.one));
+    REQUIRE(w.ends(first_writer, outcome::granted));
+    REQUIRE(w.queued(2));
+    CHECK(reader->what == outcome::waiting);
+    const auto second_writer = third.enter(1, contender_kind::write, {});
+    REQUIRE(w.queued(3));
+    other.leave(1, contender_kind::write);
+    CHECK(w.ends(reader, outcome::granted));
+    CHECK(second_writer->what == outcome::waiting);
+    lock.leave(2, contender_kind::read);
+    CHECK(w.ends(second_writer, outcome::granted));
+    third.leave(1, contender_kind::write);
+  }
+
+  TEST_CASE("a lock object that is destroyed leaves no timer of a place that it lost") {
+    calm_world w;
+    {
+      simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .linger = 24h}};
+      for (std::uint64_t fiber = 1; fiber <= 2; ++fiber) {
+        REQUIRE(w.ends(lock.enter(fiber, contender_kind::read, {}), outcome::granted));
+        if (fiber == 1) lock.leave(fiber, contender_kind::read);
+      }
+      w.ensemble.expire(w.session(w.one));
+      REQUIRE(w.eventually([&] { return !lock.current(2, contender_kind::read); }));
+      lock.leave(2, contender_kind::read);
+      lock.shut();
+    }
+    w.one.close();
+    REQUIRE(w.eventually([&] { return w.one.closed(); }));
+    CHECK_FALSE(w.one.core()->strand().next_timer());
+  }
+
   TEST_CASE("a try does not wait for one of its own object who has lost the lock") {
     calm_world w;
     simulated_lock lock{w.one, "/q", {lock_family::shared}};
