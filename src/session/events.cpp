@@ -8,6 +8,7 @@ namespace latchkey::detail {
 event_thread::event_thread() {
   const blocked_signals none;
   thread_ = std::thread{[this] { run(); }};
+  id_ = thread_.get_id();
 }
 
 event_thread::~event_thread() { stop(); }

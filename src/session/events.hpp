@@ -26,7 +26,7 @@ class event_thread {
   /// Runs what has been posted, then ends and joins the thread. Not from a callback.
   void stop();
 
-  bool is_this_thread() const noexcept { return thread_.get_id() == std::this_thread::get_id(); }
+  bool is_this_thread() const noexcept { return id_ == std::this_thread::get_id(); }
 
  private:
   void run();
@@ -36,6 +36,7 @@ class event_thread {
   std::deque<std::function<void()>> queue_;
   bool stopping_ = false;
   std::thread thread_;
+  std::thread::id id_;  // also while `stop()` joins on another thread
 };
 
 }  // namespace latchkey::detail
