@@ -24,7 +24,7 @@ void prover::add(holder& who) {
     ++awake_;
   }
   // Of the proof on which it was granted there may be no more left than T/4.
-  if (!proof_timer_ || proof_at_ > clock_.prove_by()) prove_later();
+  if (!proof_timer_ || proof_at_ > clock_.prove_by()) prove_later(strand_.now());
   if (!deadline_timer_) await_deadline();
 }
 
@@ -95,10 +95,9 @@ void prover::stop() {
   strand_.cancel(deadline_timer_);
 }
 
-/// A quarter of the session timeout after a grant or a proof, or as soon as that would be too late.
-void prover::prove_later() {
-  const auto now = strand_.now();
-  prove_at(std::max(now, std::min(now + clock_.proof_interval(), clock_.prove_by())));
+/// A quarter of the session timeout from now, or as soon as that would be too late.
+void prover::prove_later(time_point now) {
+  prove_at(std::clamp(clock_.prove_by(), now, now + clock_.proof_interval()));
 }
 
 void prover::prove_at(time_point time) {
@@ -135,8 +134,13 @@ void prover::check(std::vector<std::string> nodes) {
 }
 
 void prover::on_checked(const std::vector<std::string>& nodes, const reply& checked) {
-  // The next proof makes this one known to the leader: it is to be sent so long after this answer.
-  if (checked.code == reply_code::ok && awake_ != 0) return prove_later();
+  if (checked.code == reply_code::ok) {
+    // The next proof makes this one known to the leader: it is to be sent so long after this answer. One that has come
+    // too late for a next one, as after this process was stopped, leaves the timer as it is.
+    const auto now = strand_.now();
+    if (awake_ != 0 && clock_.prove_by() > now) prove_later(now);
+    return;
+  }
   if (checked.code != reply_code::no_node) return;
   const auto failed = std::find(checked.results.begin(), checked.results.end(), reply_code::no_node);
   const auto index = static_cast<std::size_t>(failed - checked.results.begin());

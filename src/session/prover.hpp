@@ -96,7 +96,7 @@ class prover {
  private:
   void keep_time();
   void prove();
-  void prove_later();
+  void prove_later(time_point now);
   void prove_at(time_point time);
   void check(std::vector<std::string> nodes);
   void on_checked(const std::vector<std::string>& nodes, const reply& checked);

@@ -90,7 +90,7 @@ TEST_SUITE("downgrade") {
     for (int twelfths = 1; twelfths <= 12; ++twelfths) {
       CAPTURE(twelfths);
       downgrade_world w;
-      const auto timeout = w.one.run([&] { return w.one.core()->session().info().timeout; });
+      const auto timeout = w.one.session_timeout();
       w.time.run_for(timeout * twelfths / 12);
       w.one.connector().set_trap(operation::replace, trap::lost_after_effect);
       REQUIRE(w.ends(w.lock.downgrade(1), outcome::granted));

@@ -23,7 +23,7 @@ struct between_two_proofs : calm_world {
     REQUIRE(ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
     CHECK(ends(lock.enter(2, contender_kind::read, {}), outcome::granted));
     lock.leave(2, contender_kind::read);
-    time.run_for(one.run([&] { return one.core()->session().info().timeout; }) / 5);
+    time.run_for(one.session_timeout() / 5);
     REQUIRE_FALSE(one.run([&] { return one.core()->prover().fresh(); }));
     one.connector().forget_sent();
   }
@@ -114,7 +114,7 @@ TEST_SUITE("readers") {
     const auto patient = w.lock.enter(3, contender_kind::read, {});
     w.one.connector().latest()->lose_connection();
     REQUIRE(w.ends(once, outcome::refused));
-    CHECK_FALSE(w.one.run([&] { return w.one.core()->session().connected(); }));
+    CHECK_FALSE(w.one.connected());
     CHECK(w.ends(patient, outcome::granted));
     CHECK(w.lock.current(1, contender_kind::read));
     for (std::uint64_t fiber = 1; fiber <= 3; ++fiber) w.lock.leave(fiber, contender_kind::read);
@@ -126,7 +126,7 @@ TEST_SUITE("readers") {
     const auto writer = w.writer_comes();
     w.one.connector().latest()->lose_connection();
     REQUIRE(w.ends(w.lock.enter(2, contender_kind::read, {.once = true}), outcome::refused));
-    CHECK_FALSE(w.one.run([&] { return w.one.core()->session().connected(); }));
+    CHECK_FALSE(w.one.connected());
     REQUIRE(w.one.connect());
     CHECK(w.ends(w.lock.enter(2, contender_kind::read, {}), outcome::granted));
     CHECK(writer->what == outcome::waiting);
@@ -242,7 +242,7 @@ TEST_SUITE("readers") {
     REQUIRE(w.ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
     w.time.run_for(1s);
     w.one.connector().latest()->lose_connection();
-    REQUIRE(w.eventually([&] { return !w.one.run([&] { return w.one.core()->session().connected(); }); }));
+    REQUIRE(w.eventually([&] { return !w.one.connected(); }));
     REQUIRE(w.ends(lock.enter(2, contender_kind::read, {.once = true}), outcome::refused));
     REQUIRE(w.one.connect());
     CHECK(w.ends(lock.enter(2, contender_kind::read, {}), outcome::granted));
@@ -255,7 +255,7 @@ TEST_SUITE("readers") {
     simulated_lock other{w.two, "/q", {lock_family::shared}};
     simulated_lock third{w.two, "/q", {lock_family::shared}};
     REQUIRE(w.ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
-    w.time.run_for(w.one.run([&] { return w.one.core()->session().info().timeout; }) / 5);
+    w.time.run_for(w.one.session_timeout() / 5);
     const auto first_writer = other.enter(1, contender_kind::write, {});
     REQUIRE(w.queued(2));
     lock.leave(1, contender_kind::read);

@@ -73,7 +73,7 @@ TEST_SUITE("ticket") {
     for (int sixteenths = 0; sixteenths < 4; ++sixteenths) {
       world w;
       w.ensemble.create("/other");
-      const auto timeout = w.one.run([&] { return w.one.core()->session().info().timeout; });
+      const auto timeout = w.one.session_timeout();
       const auto seat = w.one.seat("/q");
       CHECK(w.ends(w.enter(w.one, *seat), outcome::granted));
       const auto held = seat->held();
@@ -93,7 +93,7 @@ TEST_SUITE("ticket") {
   TEST_CASE("after a short wait, too, a first proof that is stuck costs no grant") {
     for (int part = 1; part <= 6; ++part) {
       world w;
-      const auto timeout = w.two.run([&] { return w.two.core()->session().info().timeout; });
+      const auto timeout = w.two.session_timeout();
       const auto first = w.one.seat("/q");
       const auto second = w.two.seat("/q");
       CHECK(w.ends(w.enter(w.one, *first), outcome::granted));
@@ -108,6 +108,23 @@ TEST_SUITE("ticket") {
       second->unlock();
       first->shut();
       second->shut();
+    }
+  }
+
+  TEST_CASE("a process that has been stopped does not prove faster than others") {
+    for (int twelfths = 1; twelfths < 12; ++twelfths) {
+      CAPTURE(twelfths);
+      world w;
+      const auto timeout = w.one.session_timeout();
+      const auto seat = w.one.seat("/q");
+      CHECK(w.ends(w.enter(w.one, *seat), outcome::granted));
+      w.time.run_for(2 * timeout);
+      const auto stopped_for = timeout * twelfths / 12;
+      w.time.pause(w.one.process(), w.time.now() + stopped_for);
+      w.one.connector().forget_sent();
+      w.time.run_for(stopped_for + timeout);
+      CHECK(w.one.connector().sent(detail::operation::check) <= 6);
+      seat->shut();
     }
   }
 

@@ -73,7 +73,13 @@ class simulated_client {
   bool closed() const noexcept { return closed_; }
 
   bool connect() {
-    return time_.run_until([this] { return core_->session().connected(); }, time_.now() + std::chrono::minutes{1});
+    return time_.run_until([this] { return connected(); }, time_.now() + std::chrono::minutes{1});
+  }
+  bool connected() {
+    return run([this] { return core_->session().connected(); });
+  }
+  duration session_timeout() {
+    return run([this] { return core_->session().info().timeout; });
   }
 
   /// @returns what it still has to do, or has left behind on its side; empty when all is done.
