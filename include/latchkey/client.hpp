@@ -54,6 +54,17 @@ struct client_options {
   /// How long the ensemble keeps the session, and with it the locks, of a client it does not hear. Short: a crashed
   /// holder is replaced sooner. Long: a lock survives a longer outage.
   std::chrono::milliseconds session_timeout{10'000};
+  /// The ensemble's `tickTime`: how long a lease can be relied on follows from it. Zero: at most half of the session
+  /// timeout, which ZooKeeper guarantees unless its `minSessionTimeout` was set below two ticks. A session timeout
+  /// below 4/3 of a tick is refused, since no lease can be kept with it. Behind observer masters: two ticks of the
+  /// ensemble count as one.
+  std::chrono::milliseconds server_tick{0};
+  /// Whether the client sends a `sync` every sixth of the session timeout while it is idle, in place of a ping every
+  /// third, so that its next lock needs no extra round trip. For a great many clients that are mostly idle: false. Then
+  /// the first grant after a quiet time trusts, until it has been proved, that neither the network nor this process has
+  /// stalled shortly before; if one did, and the server is cut off from its quorum at that moment, the grant may
+  /// outlive the session by up to 5/12 of its timeout.
+  bool keep_lease_ready = true;
   /// For how long `try_lock()` waits for a connection when there has never been one.
   std::chrono::milliseconds connect_timeout{10'000};
   /// For how long `close()`, and the destructor, wait for the nodes of this client to be deleted.

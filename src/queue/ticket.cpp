@@ -93,6 +93,7 @@ void ticket::on_failure(const failure& why) {
 
 void ticket::on_lost(loss_reason why) {
   const auto self = shared_from_this();
+  if (state_ == state::proving) return queue_again();
   if (why == loss_reason::node_deleted && !replacement_) {
     core_->reaper().remove_alone(node_);
   } else if (why != loss_reason::session_expired) {

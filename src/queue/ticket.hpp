@@ -161,6 +161,8 @@ class ticket final : public session_observer, public holder, public std::enable_
   void on_failure(const failure& why) override;
   void on_suspect() override { listener_->on_suspect(); }
   void on_lost(loss_reason why) override;
+  void on_proved() override;
+  void on_unproved() override;
   void on_asked_to_release() override { listener_->on_asked_to_release(); }
 
   void begin(std::unique_ptr<former_place> former = {});
@@ -195,9 +197,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void admitted(const admission& seen = {});
   void let_in();
   void prove();
-  void on_checked(const reply& checked);
   void grant();
-  void on_confirmed(reply_code code);
   void begin_to_hold();
   void replace();
   void on_replaced(reply_code code);

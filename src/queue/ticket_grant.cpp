@@ -31,21 +31,17 @@ void ticket::prove() {
   if (!through().connected()) return await_connection();
   ++step_;
   state_ = state::proving;
-  if (const auto wait = core_->prover().wait_before_proof(); wait > duration::zero()) {
-    core_->strand().in(wait, [weak = weak_from_this(), step = step_] {
-      const auto self = weak.lock();
-      if (self && self->step_ == step) self->look_again();
-    });
-    return;
-  }
-  through().submit({.kind = operation::check, .paths = {node_}},
-                   unless_stale([](ticket& self, const reply& checked) { self.on_checked(checked); }));
+  core_->prover().ask(*this);
 }
 
-void ticket::on_checked(const reply& checked) {
-  if (checked.code == reply_code::ok) return let_in();
-  if (checked.code == reply_code::no_node) return queue_again();
-  if (!explain(checked.code)) resume();
+void ticket::on_proved() {
+  if (state_ == state::proving) return let_in();
+  listener_->on_granted();
+}
+
+void ticket::on_unproved() {
+  if (state_ == state::proving) return resume();
+  listener_->on_unconfirmed();
 }
 
 void ticket::grant() {
@@ -71,17 +67,9 @@ bool ticket::refresh(time_point now) {
 }
 
 bool ticket::confirm() {
-  if (!through().connected() || core_->prover().wait_before_proof() > duration::zero()) return false;
-  through().submit({.kind = operation::check, .paths = {node_}},
-                   unless_stale([](ticket& self, const reply& checked) { self.on_confirmed(checked.code); }));
+  if (!through().connected()) return false;
+  core_->prover().ask(*this);
   return true;
-}
-
-void ticket::on_confirmed(reply_code code) {
-  if (code == reply_code::ok) return listener_->on_granted();
-  if (code != reply_code::no_node) return listener_->on_unconfirmed();
-  core_->prover().remove(*this);
-  on_lost(loss_reason::node_deleted);
 }
 
 void ticket::rest() { core_->prover().rest(*this); }

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/connect_string.hpp"
 #include "bridge/blocked_signals.hpp"
 #include "bridge/resolver.hpp"
@@ -15,11 +17,21 @@
 namespace latchkey {
 namespace {
 
+std::int64_t ceil_ms(detail::duration time) { return std::chrono::ceil<std::chrono::milliseconds>(time).count(); }
+
 void validate(const client_options& options) {
   using namespace std::chrono_literals;
   const auto refuse = [](const char* what) { throw error{errc::bad_option, what}; };
   if (options.session_timeout < 1ms) refuse("client_options::session_timeout must be at least a millisecond");
   if (options.session_timeout > 24h) refuse("client_options::session_timeout must be at most a day");
+  if (options.server_tick < 0ms) refuse("client_options::server_tick must not be negative");
+  if (options.server_tick > 24h) refuse("client_options::server_tick must be at most a day");
+  if (const auto least = detail::session_timing::shortest(options.server_tick); options.session_timeout < least) {
+    throw error{errc::bad_option,
+                fmt::format("no lease can be kept with a session timeout of {} ms on servers with a tickTime of {} ms: "
+                            "ask for at least {} ms",
+                            options.session_timeout.count(), options.server_tick.count(), ceil_ms(least))};
+  }
   if (options.connect_timeout < 0ms) refuse("client_options::connect_timeout must not be negative");
   if (options.close_timeout < 0ms) refuse("client_options::close_timeout must not be negative");
 }

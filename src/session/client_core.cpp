@@ -6,6 +6,15 @@
 #include <fmt/format.h>
 
 namespace latchkey::detail {
+namespace {
+
+session_timing timing_of(const client_options& options) {
+  return {.timeout = options.session_timeout,
+          .server_tick = options.server_tick,
+          .trusts_network = !options.keep_lease_ready};
+}
+
+}  // namespace
 
 client_core::client_core(client_options options, std::string chroot, std::shared_ptr<detail::strand> own,
                          std::unique_ptr<connector> opener)
@@ -15,7 +24,7 @@ client_core::client_core(client_options options, std::string chroot, std::shared
       connector_{std::move(opener)},
       session_{*strand_, *connector_, options_.session_timeout, *this},
       reaper_{*strand_, session_},
-      prover_{*strand_, session_} {}
+      prover_{*strand_, session_, timing_of(options_)} {}
 
 client_core::~client_core() {
   connector_.reset();  // waits for the threads that call us
@@ -49,13 +58,14 @@ void client_core::on_connected(bool new_session) {
   // The order is the order on the wire: first what is to be deleted (but for what is gathered), then proofs, then who
   // queues.
   reaper_.on_connected();
-  prover_.on_connected(new_session);
+  prover_.on_connected(new_session ? std::optional{session_.opened_at()} : std::nullopt);
   tell({client_event::kind::connected, {}, {}});
   for_each_observer([](session_observer& observer) { observer.on_connected(); });
   run_connecting();
 }
 
 void client_core::on_disconnected() {
+  prover_.on_disconnected();
   tell({client_event::kind::disconnected, {}, {}});
   if (options_.when_lost == loss_policy::at_disconnection) prover_.lose_all(loss_reason::deadline_passed);
 }
@@ -105,6 +115,7 @@ void client_core::close(std::function<void()> on_closed) {
   if (std::exchange(closing_, true)) return;
   failed_.reset();  // from now on the reason is this one
   fail({errc::closed, "the client is closed", {}}, loss_reason::client_closed);
+  prover_.stop();
   close_timer_ = strand_->in(options_.close_timeout, [this] {
     close_timer_ = {};
     close_session();

@@ -103,7 +103,7 @@ class client_core final : session_listener {
   void on_connected(bool new_session) override;
   void on_disconnected() override;
   void on_session_over(session_end why) override;
-  void on_proof(time_point sent) override { prover_.on_proof(sent); }
+  void on_answered(evidence what, time_point sent) override { prover_.on_answered(what, sent); }
   void on_idle() override;
 
   void fail(failure why, loss_reason for_grants);

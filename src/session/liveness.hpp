@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The liveness clock of a session. Pure: the time is an argument.
+/// The lease of a session: until when its grants are valid. Pure: the time is an argument.
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/deadline.hpp"
 
@@ -43,90 +46,168 @@ class pulse {
   std::atomic<duration::rep> until_{0};
 };
 
-/// What follows from proofs, with the negotiated session timeout T.
+/// How far the answer to a request has come.
+enum class evidence : std::uint8_t {
+  heard,      ///< from our server: any answer
+  relayed,    ///< from the leader, through our server: a sync
+  committed,  ///< from a quorum: a write
+};
+
+/// What the times of a session are reckoned with.
+struct session_timing {
+  duration timeout{};           ///< T, as negotiated
+  duration server_tick{};       ///< of the ensemble; zero: not longer than T/2, as ZooKeeper's default guarantees
+  bool trusts_network = false;  ///< see `liveness_clock`
+
+  /// @returns how long after an answer a sync must be sent to prove that the leader has pinged our server meanwhile.
+  duration ping_gap() const noexcept {
+    return (server_tick > duration::zero() ? server_tick : timeout / 2) / 2 + timeout / 24;
+  }
+
+  /// @returns the shortest session timeout for which a lease can be kept at that tick.
+  static constexpr duration shortest(duration server_tick) noexcept { return server_tick * 4 / 3; }
+};
+
+/// The ensemble ends a session T after its *leader* last heard of it. What a client sees is no proof of that: a server
+/// answers pings and reads alone, and an acknowledged write does not touch the session at the leader. A server collects
+/// the sessions that have sent something (`LearnerSessionTracker.touchSession`), and hands them to the leader with its
+/// answer to the leader's next ping (`Learner.ping`, `LearnerHandler.run`: `Leader.PING`). The leader pings every half
+/// tick (`Leader.lead`). So three answers make a lease, each of them to a request of the same connection:
 ///
-/// The ensemble expires a session T after the *leader* last heard of it. A follower tells its leader every half tick
-/// (at most T/4, as the least session timeout is two ticks) which sessions have sent something; a forwarded write does
-/// not count by itself. So an acknowledged write that was sent at `s` proves that the session lived at `s`, but the
-/// leader may have to reckon from an earlier time. Two rules say from which:
+///   C  Any request, sent at `s` and answered. Our server has heard of us at `s` or later.
+///   R  A sync or a write, sent half a tick or more after the answer to C (and T/24, for a leader that pings late), and
+///      answered. The leader has pinged our server between the two. Its answer to R came behind that ping on the same
+///      connection (`LearnerHandler.queuePacket`), and one thread of our server handles both
+///      (`Follower.processPacket`): so our server has answered a ping since C, and has named our session.
+///   W  A write, sent after the answer to R, and acknowledged. It went to the leader behind that answer to the ping, on
+///      the same connection, and one thread of the leader handles both (`LearnerHandler.run`): so the leader has
+///      touched our session at `s` or later. The quorum's acknowledgement tells that it was still the leader.
 ///
-/// 1. Two proofs. The leader knows of the first by the time that the second, sent T/4 after the first was answered, is
-///    acknowledged: what a follower sends to its leader stays in order. The session then lives until `first.sent + T`,
-///    whatever becomes of the connection; T/12 of that is left to clocks that run at different speeds.
-/// 2. One proof. The C client pings every T/3 when it is idle. Of pings 0 and T/3 with half ticks of T/4, the leader
-/// may
-///    know only the first when a write is acknowledged just before T/2: the session lives until `sent + T/2` at least,
-///    less T/12 for jitter. This rests on the pings: it does not count when this process has been stopped shortly
-///    before. What stays open is a network that has held packets back shortly before without losing the connection, and
-///    a server that is cut off from its quorum within half a tick of the proof: up to T/3 too long
-///    (tests/unit/fake/liveness_hunt_test.cpp).
+/// Then the session lives until `s + T`, whatever becomes of the connections: an expiry is rounded up, never down
+/// (`ExpiryQueue.update`), and a new leader begins all timers anew (`LeaderZooKeeperServer`, `SessionTrackerImpl`).
+/// T/12 of it is left to clocks that run at different speeds.
 ///
-/// A holder proves every T/4, and so lives by the first rule from its second proof on; the second covers the beginning.
+/// Two more moments are known. The creation of a session is a write, and touches it at the leader. On a new connection
+/// of the same session the server asks the leader, which touches it (`Leader.REVALIDATE`); that was after the last
+/// answered request of the connection before had been sent.
+///
+/// Every time is taken on the safe side: of a request before it is sent, of an answer after it has come. So a stopped
+/// process, a late event or a packet that is held back, in whatever direction, makes a lease shorter and never longer.
+///
+/// With `trusts_network`, one acknowledged write that was sent at `s` is enough until `s + 5/12 T`. That rests on the
+/// pings of the C client, T/3 apart: it fails when the network or this process has stalled shortly before, by 5/12 T at
+/// most. It is for the first grant of a client that does not keep C and R ready while it is idle.
 class liveness_clock {
  public:
-  /// The session has just connected for the first time, and the leader knows.
-  void begin(duration session_timeout, time_point now) noexcept {
-    *this = {};
-    timeout_ = session_timeout;
-    next_beat_ = now + beat_interval();
+  /// The session was asked for at `opened`, and is there.
+  void begin(const session_timing& timing, time_point opened) {
+    restart(timing);
+    anchor_ = known_ = opened;
   }
 
-  /// To be called every `beat_interval()`: notices when this process was stopped, and its pings with it.
-  void beat(time_point now) noexcept {
-    if (now > next_beat_ + beat_interval()) unsteady_until_ = now + timeout_ / 3;
-    next_beat_ = now + beat_interval();
+  /// The ensemble has changed the session timeout: what was known before no longer counts.
+  void begin_again(const session_timing& timing) {
+    const auto anchor = anchor_;
+    restart(timing);
+    anchor_ = anchor;
   }
 
-  /// A quorum operation sent at `sent` was acknowledged at `now`.
-  void proved(time_point sent, time_point now) noexcept {
-    if (now > next_beat_ + beat_interval()) beat(now);
-    if (candidate_ && sent >= candidate_->answered + timeout_ / 4) {
-      known_to_leader_ = std::max(known_to_leader_, candidate_->sent);
-      candidate_.reset();
+  /// There is a new connection of the same session.
+  void connected(time_point now) { relayed_.push_back({anchor_, now}); }
+
+  /// What a server has heard is of use on its own connection only.
+  void disconnected() noexcept {
+    heard_.clear();
+    relayed_.clear();
+    asked_ = unknown;
+  }
+
+  /// A request that was sent at `sent` is answered at `now`.
+  void answered(evidence what, time_point sent, time_point now) {
+    anchor_ = std::max(anchor_, sent);
+    if (what == evidence::committed) {
+      if (const auto since = take(relayed_, sent)) known_ = std::max(known_, *since);
+      newest_write_ = std::max(newest_write_, sent);
     }
-    if (!candidate_) candidate_ = proof{sent, now};
-    if (sent >= unsteady_until_) newest_ = std::max(newest_, sent);
+    if (what != evidence::heard) {
+      if (const auto since = take(heard_, sent - timing_.ping_gap())) add(relayed_, *since, now);
+    }
+    add(heard_, sent, now);
   }
 
   /// @returns until when a grant is valid.
   time_point valid_until() const noexcept {
-    return std::max(after(known_to_leader_, timeout_ * 11 / 12), after(newest_, timeout_ * 5 / 12));
+    const auto until = after(known_, timing_.timeout * 11 / 12);
+    return timing_.trusts_network ? std::max(until, after(newest_write_, timing_.timeout * 5 / 12)) : until;
   }
 
   /// @returns when a holder should begin to worry: a proof is overdue.
-  time_point suspect_at() const noexcept { return after(valid_until(), -timeout_ / 12); }
+  time_point suspect_at() const noexcept { return after(valid_until(), -timing_.timeout / 12); }
 
-  /// @returns whether a grant that arrives at `now` needs no proof of its own.
-  bool fresh(time_point now) const noexcept { return valid_until() > now + timeout_ / 4; }
+  /// @returns whether there is enough left of the lease to give a grant with.
+  bool fresh(time_point now) const noexcept { return valid_until() > now + timing_.timeout / 8; }
 
-  /// @returns how long to wait before a proof makes a grant fresh: only after this process has been stopped.
-  duration wait_before_proof(time_point now) const noexcept {
-    if (now >= unsteady_until_ || !candidate_) return {};
-    return std::max(duration{}, std::min(candidate_->answered + timeout_ / 4, unsteady_until_) - now);
+  /// @returns whether a holder had better prove its lease when that is possible.
+  bool wants_proof(time_point now) const noexcept { return valid_until() < now + timing_.timeout * 3 / 8; }
+
+  /// @returns whether a write that is sent now makes the lease longer than those do that are under way.
+  bool provable(time_point now) const noexcept {
+    if (timing_.trusts_network && after(newest_asked_, timing_.timeout / 8) < now) return true;
+    return !relayed_.empty() && relayed_.back().since > std::max(known_, asked_);
   }
 
-  duration proof_interval() const noexcept { return timeout_ / 4; }
+  /// A proof is sent.
+  void proof_sent(time_point now) noexcept {
+    newest_asked_ = now;
+    if (!relayed_.empty()) asked_ = relayed_.back().since;
+  }
 
-  /// @returns by when the next proof must be on its way, so that one that is stuck, and freed when it is T/8 old, still
-  /// comes in time.
-  time_point prove_by() const noexcept { return after(valid_until(), -timeout_ / 7); }
-  duration beat_interval() const noexcept { return timeout_ / 16; }
+  /// @returns how often to send a sync: so that C and R are ready for the first grant, and for the proofs of holders.
+  duration beat_interval(bool holding) const noexcept { return timing_.timeout / (holding ? 8 : 6); }
+
+  const session_timing& timing() const noexcept { return timing_; }
 
  private:
-  struct proof {
-    time_point sent;
-    time_point answered;
+  struct answer {
+    time_point since;     ///< when C was sent
+    time_point answered;  ///< when C was, or R
   };
 
   static constexpr time_point unknown = time_point::min();
+  static constexpr std::size_t most_answers = 64;
   static time_point after(time_point from, duration time) noexcept { return from == unknown ? unknown : from + time; }
 
-  duration timeout_{};
-  time_point newest_ = unknown;           // proof by the second rule
-  time_point known_to_leader_ = unknown;  // by the first
-  std::optional<proof> candidate_;        // for the first
-  time_point next_beat_{};
-  time_point unsteady_until_ = unknown;
+  void restart(const session_timing& timing) {
+    *this = {};
+    timing_ = timing;
+    heard_.reserve(most_answers);
+    relayed_.reserve(most_answers);
+  }
+
+  /// Not more of them than make a difference.
+  void add(std::vector<answer>& to, time_point since, time_point now) {
+    if (!to.empty() && since < to.back().since + timing_.timeout / 96) return;
+    if (to.size() == most_answers) to.erase(to.begin());
+    to.push_back({since, now});
+  }
+
+  /// @returns the newest C that was answered by then. Older ones are of no use any more.
+  static std::optional<time_point> take(std::vector<answer>& from, time_point by) {
+    const auto end = std::find_if(from.begin(), from.end(), [by](const answer& each) { return each.answered > by; });
+    if (end == from.begin()) return std::nullopt;
+    const auto since = (end - 1)->since;
+    from.erase(from.begin(), end - 1);
+    return since;
+  }
+
+  session_timing timing_;
+  time_point known_ = unknown;         // the leader has touched the session then, or later
+  time_point newest_write_ = unknown;  // of those acknowledged
+  time_point anchor_ = unknown;        // of those answered, the newest was sent then
+  time_point asked_ = unknown;         // what the proofs under way will make known
+  time_point newest_asked_ = unknown;  // when the newest of them was sent
+  std::vector<answer> heard_;          // C: the oldest first
+  std::vector<answer> relayed_;        // R
 };
 
 }  // namespace latchkey::detail

@@ -8,39 +8,58 @@
 namespace latchkey::detail {
 namespace {
 
-/// Keeps a multi far below the largest packet of the ensemble (1 MiB).
-constexpr std::size_t checks_per_multi = 1000;
+/// Keep a multi far below the largest packet of the ensemble (1 MiB): by number, and by the bytes of the paths.
+constexpr std::size_t most_checks = 1000;
+constexpr std::size_t most_bytes = 256 * 1024;
 
 }  // namespace
 
-void prover::add(holder& who) {
+// Holders ----------
+
+held_node& prover::enter(holder& who) {
   if (!who.entry.at_) {
     const auto [at, is_new] = holders_.try_emplace(who.node());
     assert(is_new);  // names are unique
     at->second.who = &who;
     who.entry.at_ = &*at;
-    ++awake_;
-  } else if (std::exchange(who.entry.at_->second.resting, false)) {
-    ++awake_;
   }
-  // Of the proof on which it was granted there may be no more left than T/4.
-  if (!proof_timer_ || proof_at_ > clock_.prove_by()) prove_later(strand_.now());
+  return who.entry.at_->second;
+}
+
+void prover::add(holder& who) {
+  auto& mine = enter(who);
+  if (!mine.awake()) ++awake_;
+  mine.holding = true;
+  mine.resting = false;
+  if (std::exchange(mine.asking, false)) --asking_;
   if (!deadline_timer_) await_deadline();
+  const auto now = strand_.now();
+  if (clock_.wants_proof(now)) prove_if_due();
+  beat_by(now + clock_.beat_interval(true));
+}
+
+void prover::ask(holder& who) {
+  if (std::exchange(enter(who).asking, true)) return;
+  ++asking_;
+  prove_if_due();
+  beat_by(strand_.now() + clock_.beat_interval(true));
 }
 
 void prover::remove(holder& who) {
   auto* const entry = std::exchange(who.entry.at_, nullptr);
   if (!entry) return;
   session_.forget(entry->second.watch);
-  if (!entry->second.resting) --awake_;
+  if (entry->second.awake()) --awake_;
+  if (entry->second.asking) --asking_;
   holders_.erase(holders_.find(entry->first));
-  // The timers are left to run: they find nobody, and are not set again.
+  // The timers are left to run: they find no holder, and are not set again.
 }
 
 void prover::rest(holder& who) {
-  if (!who.entry.at_ || who.entry.at_->second.resting) return;
+  if (!who.entry.at_ || !who.entry.at_->second.awake()) return;
   auto& mine = who.entry.at_->second;
   if (mine.watch.number != 0) session_.forget(mine.watch);
+  if (std::exchange(mine.asking, false)) --asking_;
   mine.in_last_round = false;
   mine.resting = true;
   --awake_;
@@ -58,72 +77,117 @@ held_node* prover::find(const std::string& node) {
   return at == holders_.end() || at->second.resting ? nullptr : &at->second;
 }
 
-void prover::on_connected(bool new_session) {
-  if (new_session) {
-    clock_.begin(session_.info().timeout, strand_.now());
-    pulse_ = std::make_shared<pulse>();
-    keep_time();
+// Session ----------
+
+void prover::on_connected(std::optional<time_point> opened) {
+  auto timing = timing_;
+  timing.timeout = session_.info().timeout;
+  if (opened) {
+    clock_.begin(timing, *opened);
+    begin_pulse();
+  } else if (timing.timeout != clock_.timing().timeout) {
+    lose_all(loss_reason::deadline_passed);  // the session may now end sooner than the grants were told
+    clock_.begin_again(timing);
+    begin_pulse();
   }
-  if (awake_ != 0) prove();
+  clock_.connected(strand_.now());
+  prove_if_due();
+  send_beat();
 }
 
-/// Goes on as long as there is a session, without a request: see `liveness_clock::beat`.
-void prover::keep_time() {
+void prover::begin_pulse() {
+  pulse_ = std::make_shared<pulse>();
+  pulse_->extend(clock_.valid_until());
+}
+
+void prover::on_disconnected() {
   strand_.cancel(beat_timer_);
-  beat_timer_ = strand_.in(clock_.beat_interval(), [this] {
-    beat_timer_ = {};
-    clock_.beat(strand_.now());
-    keep_time();
-  });
-}
-
-void prover::on_proof(time_point sent) {
-  const auto now = strand_.now();
-  if (!pulse_->alive(now)) {
-    // A proof that comes too late revives nobody; those who are granted from here on live by a pulse of their own.
-    lose_all(loss_reason::deadline_passed);
-    pulse_ = std::make_shared<pulse>();
-  }
-  clock_.proved(sent, now);
-  if (clock_.valid_until() > now) pulse_->extend(clock_.valid_until());
-  suspect_ = false;
+  clock_.disconnected();
+  answer_those_who_ask(&holder::on_unproved);
 }
 
 void prover::stop() {
   strand_.cancel(beat_timer_);
-  strand_.cancel(proof_timer_);
   strand_.cancel(deadline_timer_);
 }
 
-/// A quarter of the session timeout from now, or as soon as that would be too late.
-void prover::prove_later(time_point now) {
-  prove_at(std::clamp(clock_.prove_by(), now, now + clock_.proof_interval()));
+void prover::on_answered(evidence what, time_point sent) {
+  const auto now = strand_.now();
+  const auto before = clock_.valid_until();
+  clock_.answered(what, sent, now);
+  if (clock_.valid_until() == before) return;
+  if (!pulse_->alive(now)) {
+    // A proof that comes too late revives no grant; those that are given from here on live by a pulse of their own.
+    lose_all(loss_reason::deadline_passed);
+    pulse_ = std::make_shared<pulse>();
+  }
+  if (clock_.valid_until() > now) pulse_->extend(clock_.valid_until());
+  suspect_ = false;
 }
 
-void prover::prove_at(time_point time) {
-  strand_.cancel(proof_timer_);
-  proof_at_ = time;
-  proof_timer_ = strand_.at(time, [this] {
-    proof_timer_ = {};
-    prove();
+// Proofs ----------
+
+void prover::send_beat() {
+  const auto now = strand_.now();
+  beat_by(now + clock_.beat_interval(busy()));
+  if (!session_.connected() || (timing_.trusts_network && !busy())) return;
+  // A slow quorum makes syncs slow, too: then a read is answered first, and the sync that relays it goes as soon as it
+  // may.
+  if (unanswered_syncs_ != 0) {
+    session_.submit({.kind = operation::get, .path = "/"}, [this](const reply&) {
+      strand_.in(clock_.timing().ping_gap(), [this] {
+        if (asking_ != 0 && session_.connected()) send_sync();
+      });
+    });
+  }
+  send_sync();
+}
+
+void prover::send_sync() {
+  ++unanswered_syncs_;
+  session_.submit({.kind = operation::sync, .path = "/"}, [this](const reply&) {
+    --unanswered_syncs_;
+    prove_if_due();
   });
 }
 
-void prover::prove() {
-  if (awake_ == 0) return;
-  const auto now = strand_.now();
-  if (!pulse_->alive(now)) return on_deadline();
-  prove_at(now + clock_.proof_interval());  // should there be no answer
+/// At the latest then. Not before there is a connection: the next one begins with a beat.
+void prover::beat_by(time_point time) {
+  if (!session_.connected() || time == never || (beat_timer_ && beat_at_ <= time)) return;
+  strand_.cancel(beat_timer_);
+  beat_at_ = time;
+  beat_timer_ = strand_.at(time, [this] {
+    beat_timer_ = {};
+    send_beat();
+  });
+}
+
+void prover::prove_if_due() {
   if (!session_.connected()) return;
+  const auto now = strand_.now();
+  const bool wanted = asking_ != 0 || (awake_ != 0 && clock_.wants_proof(now));
+  if (wanted && clock_.provable(now)) prove();
+}
+
+void prover::prove() {
+  const auto now = strand_.now();
+  if (!pulse_->alive(now)) on_deadline();
   std::vector<std::string> nodes;
   std::vector<std::string> to_watch;
+  std::size_t bytes = 0;
   for (auto& [node, state] : holders_) {
-    if (state.paused || state.resting) continue;
+    if (state.paused || !(state.awake() || state.asking)) continue;
+    if (nodes.size() == most_checks || bytes + node.size() > most_bytes) {
+      check(std::exchange(nodes, {}));
+      bytes = 0;
+    }
     nodes.push_back(node);
+    bytes += node.size();
     if (std::exchange(state.in_last_round, true)) to_watch.push_back(node);
-    if (nodes.size() == checks_per_multi) check(std::exchange(nodes, {}));
   }
-  if (!nodes.empty()) check(std::move(nodes));
+  if (nodes.empty()) return;
+  clock_.proof_sent(now);
+  check(std::move(nodes));
   for (const auto& node : to_watch) watch(node);
 }
 
@@ -133,20 +197,36 @@ void prover::check(std::vector<std::string> nodes) {
                   [this, nodes = std::move(nodes)](const reply& checked) { on_checked(nodes, checked); });
 }
 
-void prover::on_checked(const std::vector<std::string>& nodes, const reply& checked) {
-  if (checked.code == reply_code::ok) {
-    // The next proof makes this one known to the leader: it is to be sent so long after this answer. One that has come
-    // too late for a next one, as after this process was stopped, leaves the timer as it is.
-    const auto now = strand_.now();
-    if (awake_ != 0 && clock_.prove_by() > now) prove_later(now);
-    return;
+void prover::on_checked(std::vector<std::string> nodes, const reply& checked) {
+  if (checked.code == reply_code::no_node) {
+    const auto failed = std::find(checked.results.begin(), checked.results.end(), reply_code::no_node);
+    const auto index = failed - checked.results.begin();
+    if (static_cast<std::size_t>(index) >= nodes.size()) return;
+    lose_node(nodes[static_cast<std::size_t>(index)]);
+    nodes.erase(nodes.begin() + index);
+    // The ones behind it were not looked at. Those that have left meanwhile need not be.
+    std::erase_if(nodes, [this](const std::string& node) { return find(node) == nullptr; });
+    if (session_.connected() && !nodes.empty()) check(std::move(nodes));
+  } else if (checked.code == reply_code::ok && fresh()) {
+    answer_those_who_ask(&holder::on_proved);
   }
-  if (checked.code != reply_code::no_node) return;
-  const auto failed = std::find(checked.results.begin(), checked.results.end(), reply_code::no_node);
-  const auto index = static_cast<std::size_t>(failed - checked.results.begin());
-  if (index >= nodes.size()) return;
-  lose_node(nodes[index]);
-  if (session_.connected()) prove();  // the ones behind it were not looked at
+}
+
+/// Those who ask in turn are not among them.
+void prover::answer_those_who_ask(void (holder::*how)()) {
+  if (asking_ == 0) return;
+  std::vector<std::string> nodes;
+  for (auto& [node, state] : holders_) {
+    if (std::exchange(state.asking, false)) nodes.push_back(node);
+  }
+  asking_ = 0;
+  for (const auto& node : nodes) {
+    const auto at = holders_.find(node);
+    if (at == holders_.end()) continue;  // the answer to another has removed it
+    auto& who = *at->second.who;
+    if (!at->second.holding) remove(who);
+    (who.*how)();
+  }
 }
 
 void prover::lose_node(const std::string& node) {
@@ -200,7 +280,7 @@ void prover::on_deadline() {
   }
   if (now >= clock_.suspect_at() && !std::exchange(suspect_, true)) {
     for (const auto& [node, state] : holders_) {
-      if (!state.resting) state.who->on_suspect();
+      if (state.awake()) state.who->on_suspect();
     }
   }
   await_deadline();
@@ -210,7 +290,7 @@ void prover::lose_all(loss_reason why) {
   pulse_->stop();
   std::vector<std::string> nodes;
   for (const auto& [node, state] : holders_) {
-    if (!state.resting) nodes.push_back(node);
+    if (state.awake()) nodes.push_back(node);
   }
   for (const auto& node : nodes) {
     if (const auto* const mine = find(node)) lose(*mine->who, why);  // the loss of another may have removed it

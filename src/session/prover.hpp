@@ -4,6 +4,7 @@
 /// Proves to the holders of grants that the session lives, and tells them when that cannot be proved any more.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,10 +26,14 @@ class holder;
 /// What the prover knows of a holder.
 struct held_node {
   holder* who = nullptr;
-  bool in_last_round = false;
+  bool holding = false;  // a grant rests on it; else it has only asked for a lease
+  bool asking = false;
   bool paused = false;
   bool resting = false;
+  bool in_last_round = false;
   watch_id watch;
+
+  bool awake() const noexcept { return holding && !resting; }
 };
 
 /// Where a holder stands in the prover's table, if it does.
@@ -37,7 +42,7 @@ class table_entry {
   std::pair<const std::string, held_node>* at_ = nullptr;
 };
 
-/// Somebody with a node on which a grant rests. Called with the strand held.
+/// The owner of a node on which a grant rests, or is to rest. Called with the strand held.
 class holder {
  public:
   /// @returns the path of the node.
@@ -45,7 +50,11 @@ class holder {
   virtual void on_suspect() = 0;
   /// The prover has forgotten this holder already.
   virtual void on_lost(loss_reason reason) = 0;
-  /// Somebody has written `release_request` into its node.
+  /// The lease that was asked for is there: `fresh()`.
+  virtual void on_proved() = 0;
+  /// The connection was lost before that.
+  virtual void on_unproved() = 0;
+  /// `release_request` has been written into its node.
   virtual void on_asked_to_release() = 0;
 
   table_entry entry;  ///< of the prover alone
@@ -54,19 +63,27 @@ class holder {
   ~holder() = default;
 };
 
-/// While there are holders that do not rest, one `multi[check...]` every quarter of the session timeout (the first one
-/// sooner, where little is left of the proof on which they were granted), over all their nodes; for a holder that stays
-/// for longer than that, also a watch on its node, so that a deletion is noticed at once. Without holders no traffic,
-/// however many wait. With the strand held.
+/// Keeps the lease of the session (see `liveness_clock`).
+///
+/// A sync at every beat, T/8 apart while there are holders and T/6 apart otherwise, keeps the first two answers of a
+/// lease ready. The third is a proof: one `multi[check...]` over all nodes on which grants rest. It follows the answer
+/// to a sync when less than 3/8 of the session timeout is left to holders, in steady state every T/4; and at once when
+/// a ticket asks for a lease, provided that the answers for a longer one are there. So proofs are sent at the rate of
+/// the beats at most, however slow the quorum is, and one that is under way keeps none back. Rests while the client is
+/// idle if it is told to (`client_options::keep_lease_ready`). With the strand held.
 class prover {
  public:
-  prover(strand& own, session& through) : strand_{own}, session_{through} {}
+  /// @param timing of the clock, but for the session timeout
+  prover(strand& own, session& through, const session_timing& timing)
+      : strand_{own}, session_{through}, timing_{timing} {}
 
-  /// Again after it has rested: takes no memory. @pre `fresh()`
+  /// A grant rests on its node from now on. Again after it has rested: takes no memory. @pre `fresh()`
   void add(holder& who);
   void remove(holder& who);
-  /// Nobody needs its grant until it is added again: no proofs, no watch, and it hears of no loss.
+  /// Its grant is not needed until it is added again: no proofs, and it hears of no loss.
   void rest(holder& who);
+  /// It hears `on_proved` once `fresh()` is true, or `on_unproved`; unless it is removed before. @pre connected
+  void ask(holder& who);
   /// Its node is about to be replaced: that it goes is no loss. Until it is removed and added again.
   void pause(holder& who);
 
@@ -77,14 +94,13 @@ class prover {
   /// @returns what the grants of now live by.
   const std::shared_ptr<pulse>& beat() const noexcept { return pulse_; }
 
-  /// @returns how long to wait before a proof makes sense; mostly zero.
-  duration wait_before_proof() const { return clock_.wait_before_proof(strand_.now()); }
-
   /// Watches the node of a holder from now on, if that has not begun.
   void watch(const std::string& node);
 
-  void on_connected(bool new_session);
-  void on_proof(time_point sent);
+  /// @param opened when a new session was asked for; nothing for a session that goes on
+  void on_connected(std::optional<time_point> opened);
+  void on_disconnected();
+  void on_answered(evidence what, time_point sent);
   /// The session is over: no timer runs any more.
   void stop();
   /// Every holder has lost.
@@ -94,12 +110,17 @@ class prover {
   std::size_t holders() const noexcept { return holders_.size(); }
 
  private:
-  void keep_time();
+  bool busy() const noexcept { return awake_ != 0 || asking_ != 0; }
+  held_node& enter(holder& who);
+  void begin_pulse();
+  void send_beat();
+  void send_sync();
+  void beat_by(time_point time);
+  void prove_if_due();
   void prove();
-  void prove_later(time_point now);
-  void prove_at(time_point time);
   void check(std::vector<std::string> nodes);
-  void on_checked(const std::vector<std::string>& nodes, const reply& checked);
+  void on_checked(std::vector<std::string> nodes, const reply& checked);
+  void answer_those_who_ask(void (holder::*how)());
   held_node* find(const std::string& node);
   void lose(holder& who, loss_reason why);
   void lose_node(const std::string& node);
@@ -108,14 +129,16 @@ class prover {
 
   strand& strand_;
   session& session_;
+  const session_timing timing_;
   liveness_clock clock_;
   std::shared_ptr<pulse> pulse_ = std::make_shared<pulse>();
   std::unordered_map<std::string, held_node> holders_;  // by their nodes
-  std::size_t awake_ = 0;                               // of them, those that do not rest
+  std::size_t awake_ = 0;                               // of them, those that hold and do not rest
+  std::size_t asking_ = 0;                              // those that have asked for a lease
   bool suspect_ = false;
+  std::size_t unanswered_syncs_ = 0;
   timer_id beat_timer_;
-  timer_id proof_timer_;
-  time_point proof_at_{};  // of that timer
+  time_point beat_at_{};  // of that timer
   timer_id deadline_timer_;
 };
 

@@ -30,6 +30,7 @@ session::session(strand& own, connector& opener, std::chrono::milliseconds timeo
 void session::open() {
   ++epoch_;
   info_ = {};
+  opened_at_ = strand_.now();
   connected_early_.reset();
   ++opening_;
   try {

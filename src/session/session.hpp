@@ -15,6 +15,7 @@
 
 #include "bridge/strand.hpp"
 #include "bridge/znodes.hpp"
+#include "session/liveness.hpp"
 
 namespace latchkey::detail {
 
@@ -28,8 +29,8 @@ class session_listener {
   virtual void on_disconnected() = 0;
   /// Requests in flight have been answered with `session_over`, watches are forgotten.
   virtual void on_session_over(session_end why) = 0;
-  /// A quorum operation that was sent at `sent` has been acknowledged.
-  virtual void on_proof(time_point sent) = 0;
+  /// A request that was sent at `sent` has been answered. Its own callback runs afterwards.
+  virtual void on_answered(evidence what, time_point sent) = 0;
   /// Nothing is in flight any more.
   virtual void on_idle() = 0;
 
@@ -63,6 +64,8 @@ class session final : connector_listener {
   std::uint64_t epoch() const noexcept { return epoch_; }
   /// Of the current session; all zero when there is none.
   const session_info& info() const noexcept { return info_; }
+  /// @returns when the current session was asked for, at the earliest.
+  time_point opened_at() const noexcept { return opened_at_; }
   bool idle() const noexcept { return unanswered_ == 0 && backlog_.empty(); }
   std::size_t watches() const noexcept { return watches_.size(); }
   /// Why the last attempt to open a session failed; empty when it did not.
@@ -131,6 +134,7 @@ class session final : connector_listener {
   std::uint64_t epoch_ = 0;
   std::unique_ptr<znodes> handle_;
   session_info info_;
+  time_point opened_at_{};
   bool connected_ = false;
   bool ever_connected_ = false;
   int opening_ = 0;                              // how many `on_opened` are still to come

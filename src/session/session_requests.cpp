@@ -14,19 +14,23 @@ using namespace std::chrono_literals;
 /// A burst beyond what the C client's wake-up pipe holds makes it close its own socket (64 Ki); this is far below.
 constexpr std::size_t max_in_flight = 1024;
 
-bool is_quorum_operation(operation kind) {
-  using enum operation;
-  return kind != children && kind != get && kind != sync;
-}
-
 bool is_multi(operation kind) {
   using enum operation;
   return kind == check || kind == remove_all || kind == replace || kind == requeue;
 }
 
-/// A multi that fails is committed, too, as an error.
-bool is_committed(operation kind, const reply& answer) {
-  return answer.code == reply_code::ok || (is_multi(kind) && answer.code == reply_code::no_node);
+bool is_read(operation kind) { return kind == operation::children || kind == operation::get; }
+
+/// @returns what an answer tells about the session; nothing when no server has given it. A multi that fails is
+/// committed, too, as an error.
+std::optional<evidence> evidence_of(operation kind, reply_code code) {
+  if (code == reply_code::not_sent || code == reply_code::unknown_outcome || code == reply_code::session_over) {
+    return std::nullopt;
+  }
+  if (is_read(kind)) return evidence::heard;
+  const bool committed = code == reply_code::ok || (is_multi(kind) && code == reply_code::no_node);
+  if (!committed) return evidence::heard;
+  return kind == operation::sync ? evidence::relayed : evidence::committed;
 }
 
 /// Data and children of a path are watched apart, and both end with it.
@@ -92,7 +96,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
     answer_refused(id);
     auto request = take(id);
     if (!request.on_reply) return;
-    if (is_quorum_operation(request.kind) && is_committed(request.kind, with)) listener_.on_proof(request.sent);
+    if (const auto what = evidence_of(request.kind, with.code)) listener_.on_answered(*what, request.sent);
     answer(request, with);
     send_backlog();
     if (idle()) listener_.on_idle();

@@ -11,96 +11,165 @@ namespace {
 using namespace std::chrono_literals;
 constexpr time_point start{1000s};
 
-liveness_clock begun() {
+/// With T = 24 s: one unit of the proof is a second, and the leader pings every 6 s.
+struct clock_of_24s {
   liveness_clock clock;
-  clock.begin(12s, start);
-  return clock;
-}
 
-/// Lets time pass in a process that runs.
-void run(liveness_clock& clock, time_point from, time_point to) {
-  for (auto now = from; now <= to; now += clock.beat_interval()) clock.beat(now);
-}
+  explicit clock_of_24s(duration server_tick = {}) {
+    clock.begin({.timeout = 24s, .server_tick = server_tick}, start - 24h);
+    clock.connected(start - 24h);
+  }
+  void answer(evidence what, duration sent, duration answered) { clock.answered(what, start + sent, start + answered); }
+  bool lasts_until(duration time) const { return clock.valid_until() == start + time; }
+};
 
 }  // namespace
 
 TEST_SUITE("liveness") {
-  TEST_CASE("one proof is good for five twelfths of the session timeout after it was sent") {
-    auto clock = begun();
-    CHECK(clock.valid_until() == time_point::min());
-    clock.proved(start, start + 10ms);
-    CHECK(clock.valid_until() == start + 5s);
-    CHECK(clock.suspect_at() == start + 4s);
-    clock.proved(start + 500ms, start + 510ms);
-    CHECK(clock.valid_until() == start + 5500ms);
+  using enum evidence;
+
+  TEST_CASE("a request, a sync half a tick and T/24 after its answer, and a write after that make a lease") {
+    clock_of_24s w;
+    w.answer(heard, 0s, 1s);
+    w.answer(relayed, 8s, 9s);
+    CHECK(w.clock.valid_until() < start);
+    w.answer(committed, 9s, 10s);
+    CHECK(w.lasts_until(22s));
   }
 
-  TEST_CASE("a second proof, a quarter after the answer to the first, makes the first good for eleven twelfths") {
-    auto clock = begun();
-    clock.proved(start, start + 10ms);
-    run(clock, start, start + 4s);
-    clock.proved(start + 3s, start + 3020ms);  // too early to say so
-    CHECK(clock.valid_until() == start + 8s);
-    clock.proved(start + 3010ms, start + 3020ms);
-    CHECK(clock.valid_until() == start + 11s);
-    clock.proved(start + 6s, start + 6010ms);  // a quarter after the answer to the last but one
-    CHECK(clock.valid_until() == start + 11s);
-    run(clock, start + 4s, start + 6s);
-    clock.proved(start + 6030ms, start + 6040ms);
-    CHECK(clock.valid_until() == start + 3010ms + 11s);
+  TEST_CASE("a write may stand for each of the three") {
+    clock_of_24s w;
+    w.answer(committed, 0s, 1s);
+    w.answer(committed, 8s, 9s);
+    w.answer(committed, 9s, 10s);
+    CHECK(w.lasts_until(22s));
   }
 
-  TEST_CASE("in steady state a grant is never valid for less than a third of the session timeout") {
-    auto clock = begun();
-    auto sent = start;
-    for (int i = 0; i < 50; ++i) {
-      const auto answered = sent + 100ms;
-      clock.proved(sent, answered);
-      CHECK(clock.valid_until() >= answered + 4s);
-      CHECK(clock.fresh(answered));
-      run(clock, answered, answered + 3s);
-      sent = answered + clock.proof_interval();
-      CHECK(clock.suspect_at() > sent);
+  TEST_CASE("a sync that is sent too early after the first answer is worth nothing") {
+    clock_of_24s w;
+    w.answer(heard, 0s, 1s);
+    w.answer(relayed, 8s - 1ms, 9s);
+    w.answer(committed, 9s, 10s);
+    CHECK(w.clock.valid_until() < start);
+  }
+
+  TEST_CASE("a write that was sent before the sync was answered proves nothing new") {
+    clock_of_24s w;
+    w.answer(heard, 0s, 1s);
+    w.answer(relayed, 8s, 9s);
+    w.answer(committed, 9s - 1ms, 10s);
+    CHECK(w.clock.valid_until() < start);
+  }
+
+  TEST_CASE("a read is no substitute for a sync, nor a sync for a write") {
+    clock_of_24s w;
+    w.answer(heard, 0s, 1s);
+    w.answer(heard, 8s, 9s);
+    w.answer(committed, 9s, 10s);
+    w.answer(relayed, 16s, 17s);
+    w.answer(relayed, 17s, 18s);
+    CHECK(w.clock.valid_until() < start);
+  }
+
+  TEST_CASE("what a server has heard is forgotten with its connection; the next one begins from the newest answer") {
+    clock_of_24s w;
+    w.answer(heard, 0s, 1s);
+    w.answer(relayed, 8s, 9s);
+    w.clock.disconnected();
+    CHECK_FALSE(w.clock.provable(start + 9s));
+    w.clock.connected(start + 10s);
+    CHECK(w.clock.provable(start + 10s));
+    w.answer(committed, 10s - 1ms, 11s);
+    CHECK(w.clock.valid_until() < start);
+    w.answer(committed, 10s, 11s);
+    CHECK(w.lasts_until(8s + 22s));  // the leader was asked about the session after that
+  }
+
+  TEST_CASE("a session that has just been created has a lease at once") {
+    liveness_clock clock;
+    clock.begin({.timeout = 24s}, start);
+    CHECK(clock.valid_until() == start + 22s);
+    CHECK(clock.fresh(start + 18s));
+    CHECK_FALSE(clock.fresh(start + 19s));
+  }
+
+  TEST_CASE("a session with another timeout has none of the leases of before") {
+    clock_of_24s w;
+    w.answer(heard, 0s, 1s);
+    w.answer(relayed, 8s, 9s);
+    w.answer(committed, 9s, 10s);
+    w.clock.disconnected();
+    w.clock.begin_again({.timeout = 12s});
+    CHECK(w.clock.valid_until() < start);
+    w.clock.connected(start + 11s);
+    w.answer(committed, 11s, 12s);
+    CHECK(w.lasts_until(9s + 11s));
+  }
+
+  TEST_CASE("a longer tick asks for a longer wait, a shorter one for a shorter") {
+    clock_of_24s slow{18s};
+    slow.answer(heard, 0s, 1s);
+    slow.answer(relayed, 8s, 9s);
+    slow.answer(committed, 9s, 10s);
+    CHECK(slow.clock.valid_until() < start);
+    slow.answer(relayed, 11s, 12s);
+    slow.answer(committed, 12s, 13s);
+    CHECK(slow.lasts_until(22s));
+    clock_of_24s fast{2s};
+    fast.answer(heard, 0s, 1s);
+    fast.answer(relayed, 3s, 4s);
+    fast.answer(committed, 4s, 5s);
+    CHECK(fast.lasts_until(22s));
+    CHECK(session_timing::shortest(18s) == 24s);
+  }
+
+  TEST_CASE("in steady state a holder never has less than a quarter of the session timeout left") {
+    for (const auto round_trip : {1ms, 100ms, 500ms}) {
+      CAPTURE(round_trip.count());
+      clock_of_24s w;
+      const auto beat = w.clock.beat_interval(true);
+      int proofs = 0;
+      for (duration now{}; now < 10min; now += beat) {
+        w.answer(relayed, now, now + round_trip);
+        const auto then = start + now + round_trip;
+        if (now > 24s) CHECK(w.clock.valid_until() > then + 6s);
+        if (!w.clock.wants_proof(then) || !w.clock.provable(then)) continue;
+        w.clock.proof_sent(then);
+        CHECK_FALSE(w.clock.provable(then));  // another one would say nothing new
+        w.answer(committed, now + round_trip, now + 2 * round_trip);
+        ++proofs;
+      }
+      CHECK(proofs <= 10 * 60 / 6 + 1);  // one every T/4
     }
   }
 
-  TEST_CASE("an older proof that arrives later changes nothing") {
-    auto clock = begun();
-    clock.proved(start + 100ms, start + 110ms);
-    clock.proved(start, start + 120ms);
-    CHECK(clock.valid_until() == start + 100ms + 5s);
+  TEST_CASE("an idle client that sends a sync every T/6 has a lease of a third of its timeout at its first write") {
+    clock_of_24s w;
+    const auto beat = w.clock.beat_interval(false);
+    for (duration now{}; now <= 60s; now += beat) w.answer(relayed, now, now + 10ms);
+    for (duration later{1ms * 20}; later < beat; later += 100ms) {
+      auto first = w.clock;
+      first.answered(committed, start + 60s + later, start + 60s + later + 10ms);
+      CHECK(first.fresh(start + 60s + later + 10ms));
+      CHECK(first.valid_until() > start + 60s + later + 8s);
+    }
   }
 
-  TEST_CASE("a proof is fresh while it leaves a quarter of the session timeout") {
-    auto clock = begun();
-    CHECK_FALSE(clock.fresh(start));
-    clock.proved(start, start);
-    CHECK(clock.fresh(start + 1999ms));
-    CHECK_FALSE(clock.fresh(start + 2s));
+  TEST_CASE("requests in great numbers are remembered as far as they make a difference") {
+    clock_of_24s w;
+    for (duration now{}; now < 60s; now += 1ms) w.answer(committed, now, now + 1ms);
+    // C is as old as the wait for a ping, R and the grain of what is remembered make it.
+    CHECK(w.clock.valid_until() > start + 60s - 7s - 500ms + 22s - 500ms);
   }
 
-  TEST_CASE("after a stop of the process one proof is not enough, two are") {
-    auto clock = begun();
-    run(clock, start, start + 3s);
-    const auto woken = start + 10s;
-    CHECK(clock.wait_before_proof(start + 3s) == 0s);
-    clock.proved(woken, woken + 10ms);  // nobody has called beat() meanwhile: noticed here
-    CHECK_FALSE(clock.fresh(woken + 10ms));
-    CHECK(clock.wait_before_proof(woken + 10ms) == 3s);
-    run(clock, woken + 10ms, woken + 3100ms);
-    clock.proved(woken + 3010ms, woken + 3020ms);
-    CHECK(clock.valid_until() == woken + 11s);
-    CHECK(clock.fresh(woken + 3020ms));
-    // A third of the timeout later pings have set it right, and one proof is enough again.
-    CHECK(clock.wait_before_proof(woken + 4100ms) == 0s);
-  }
-
-  TEST_CASE("a new session begins without a proof") {
-    auto clock = begun();
-    clock.proved(start, start);
-    clock.begin(12s, start + 1s);
-    CHECK(clock.valid_until() == time_point::min());
-    CHECK(clock.wait_before_proof(start + 1s) == 0s);
+  TEST_CASE("a client that keeps nothing ready lives by one write for five twelfths, at its own risk") {
+    liveness_clock clock;
+    clock.begin({.timeout = 24s, .trusts_network = true}, start - 24h);
+    clock.connected(start - 24h);
+    CHECK(clock.provable(start));
+    clock.answered(committed, start, start + 1s);
+    CHECK(clock.valid_until() == start + 10s);
+    CHECK(clock.fresh(start + 6s));
   }
 
   TEST_CASE("a pulse that has been seen to end is not revived") {

@@ -17,7 +17,7 @@ struct kept_place : calm_world {
 
   kept_place() {
     REQUIRE(ends(lock.queue(place, 1), outcome::granted));
-    time.run_for(one.session_timeout() / 5);
+    wear_out_lease(one);
     REQUIRE_FALSE(one.run([&] { return one.core()->prover().fresh(); }));
   }
   ~kept_place() { lock.shut(); }

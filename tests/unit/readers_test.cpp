@@ -12,8 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One who has begun to read a while ago: the first proof is good for some time, but not for newcomers, and the second
-/// is not due.
+/// One who has begun to read a while ago: the lease lasts for some time, but not for newcomers; a longer one takes a
+/// proof.
 struct between_two_proofs : calm_world {
   simulated_lock lock;
   simulated_lock other{two, "/q", {lock_family::shared}};
@@ -23,7 +23,7 @@ struct between_two_proofs : calm_world {
     REQUIRE(ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
     CHECK(ends(lock.enter(2, contender_kind::read, {}), outcome::granted));
     lock.leave(2, contender_kind::read);
-    time.run_for(one.session_timeout() / 5);
+    wear_out_lease(one);
     REQUIRE_FALSE(one.run([&] { return one.core()->prover().fresh(); }));
     one.connector().forget_sent();
   }
@@ -32,6 +32,7 @@ struct between_two_proofs : calm_world {
   simulated_lock::call writer_comes() {
     auto writer = other.enter(1, contender_kind::write, {});
     REQUIRE(queued(2));
+    wear_out_lease(one);
     one.connector().forget_sent();
     return writer;
   }
@@ -84,7 +85,7 @@ TEST_SUITE("readers") {
     REQUIRE(w.ends(second, outcome::granted));
     CHECK(third->what == outcome::granted);
     CHECK(w.one.connector().sent(operation::check) == 1);
-    CHECK(w.one.connector().sent() <= 2);  // whether anybody waits
+    CHECK(w.one.connector().sent() <= 2);  // and whether a writer waits
     CHECK(w.ensemble.children("/q").size() == 2);
     CHECK(writer->what == outcome::waiting);
     for (std::uint64_t fiber = 1; fiber <= 3; ++fiber) w.lock.leave(fiber, contender_kind::read);
@@ -139,8 +140,8 @@ TEST_SUITE("readers") {
     between_two_proofs w{0ms};
     const auto writer = w.writer_comes();
     const auto late = w.lock.enter(2, contender_kind::read, {});
-    REQUIRE(w.queued(3));
     CHECK(w.one.connector().sent(operation::check) == 0);
+    REQUIRE(w.queued(3));
     w.lock.leave(1, contender_kind::read);
     REQUIRE(w.ends(writer, outcome::granted));
     CHECK(late->what == outcome::waiting);

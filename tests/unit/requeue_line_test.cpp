@@ -36,10 +36,11 @@ struct among_others : habitual<Family> {
     this->one.connector().forget_sent();
   }
 
-  /// To the next, and back to the end.
+  /// To the next, and back to the end; both before the first client hears of either.
   void pass_on(simulated_lock& from, simulated_lock::call& call) {
     REQUIRE(this->ends(call, outcome::granted));
     REQUIRE(this->queued(3));
+    this->one.connector().latest()->open_hole(50ms);
     from.leave(1, mode);
     call = from.enter(1, mode, {});
     REQUIRE(this->queued(3));

@@ -49,6 +49,14 @@ struct calm_world {
   std::int64_t session(simulated_client& of) {
     return of.run([&] { return of.core()->session().info().id; });
   }
+  /// Its process is stopped for so long that too little is left of the lease for another grant.
+  /// @pre the client holds something
+  void wear_out_lease(simulated_client& of) {
+    time.run_for(of.session_timeout() * 2);
+    const auto until = of.run([&] { return of.core()->prover().beat()->valid_until(); }) - of.session_timeout() / 8;
+    time.pause(of.process(), until + std::chrono::milliseconds{1});
+    time.run_until(until);
+  }
   /// Somebody who is not ours, at the end of the queue.
   std::string intrude(const std::string& kind, std::int32_t number) {
     auto digits = std::to_string(number);

@@ -73,7 +73,7 @@ void fake_connector::retire(std::unique_ptr<detail::znodes> session, std::functi
 }
 
 std::uint64_t fake_connector::sent() const noexcept {
-  return std::accumulate(client_->sent.begin(), client_->sent.end(), std::uint64_t{0});
+  return std::accumulate(client_->sent.begin(), client_->sent.end(), std::uint64_t{0}) - sent(detail::operation::sync);
 }
 
 std::size_t fake_connector::open_sessions() const noexcept {

@@ -29,6 +29,7 @@ class fake_connector final : public detail::connector {
   fake_session* latest() const noexcept { return sessions_.empty() ? nullptr : sessions_.back(); }
   /// @returns how many requests of this kind have been sent.
   std::uint64_t sent(detail::operation kind) const noexcept { return client_->sent[static_cast<std::size_t>(kind)]; }
+  /// @returns how many have been sent in all, but for syncs: those keep the lease ready.
   std::uint64_t sent() const noexcept;
   void forget_sent() noexcept { client_->sent = {}; }
   /// Sessions that were opened and are not closed yet.

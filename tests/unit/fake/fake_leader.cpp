@@ -49,6 +49,11 @@ void fake_leader::await_expiry(ensemble_session& session, duration late) {
   });
 }
 
+void fake_leader::revalidate(ensemble_session& session, duration timeout) {
+  touch(session);
+  if (std::exchange(session.timeout, timeout) != timeout) await_expiry(session, {});
+}
+
 void fake_leader::end_session(ensemble_session& session) {
   if (session.over) return;
   session.over = true;

@@ -56,6 +56,8 @@ class fake_leader {
 
   ensemble_session& open_session(duration timeout);
   void touch(ensemble_session& session) noexcept { session.touched = std::max(session.touched, time_.now()); }
+  /// A server asks whether the session is valid, for a client that has come with this timeout.
+  void revalidate(ensemble_session& session, duration timeout);
   /// Expired or closed: its ephemeral nodes go in the same transaction.
   void end_session(ensemble_session& session);
   ensemble_session& session(std::int64_t id) { return *sessions_[static_cast<std::size_t>(id - first_session)]; }

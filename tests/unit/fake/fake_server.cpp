@@ -13,7 +13,7 @@ fake_server::fake_server(simulation& time, const path_table& paths, fake_leader&
                          unsigned number)
     : time_{time}, paths_{paths}, leader_{leader}, plan_{plan}, number_{number} {
   // The servers do not ping at the same time.
-  time_.after(time_.random().between({}, plan_.tick / 2), [this] { ping_leader(); });
+  time_.after(time_.random().between({}, plan_.tick / 2), [this] { send_ping(); });
 }
 
 // The log
@@ -30,7 +30,7 @@ void fake_server::on_commit() {
 void fake_server::schedule() {
   if (scheduled_ || due_.empty() || is_cut_) return;
   scheduled_ = true;
-  time_.at(due_.front(), [this] {
+  time_.at(std::max(due_.front(), held_until(direction::from_leader)), [this] {
     scheduled_ = false;
     apply_due();
     schedule();
@@ -38,16 +38,22 @@ void fake_server::schedule() {
 }
 
 void fake_server::apply_due() {
-  if (is_cut_) return;
+  if (is_cut_ || holds_back(direction::from_leader)) return;
   const auto before = applied_;
-  while (!due_.empty() && due_.front() <= time_.now()) apply_next();
+  while (!due_.empty() && due_.front() <= time_.now()) {
+    if (!from_leader_.empty() && from_leader_.front().position <= applied_) {
+      receive_next();  // it was sent before this commit
+    } else {
+      apply_next();
+    }
+  }
   if (applied_ == before) return;
   const auto clients = clients_;  // some may leave
   for (auto* const client : clients) client->on_progress();
 }
 
 void fake_server::catch_up(std::size_t position) {
-  if (is_cut_) return;
+  if (is_cut_ || holds_back(direction::from_leader)) return;
   for (std::size_t i = 0; i < due_.size() && applied_ + i < position; ++i) due_[i] = time_.now();
   apply_due();
 }
@@ -139,18 +145,81 @@ void fake_server::touch(ensemble_session& session) {
   session.touched_at |= 1u << number_;
 }
 
-void fake_server::report_touches() {
-  if (!reaches_leader()) return;
+/// Every half tick.
+void fake_server::send_ping() {
+  if (reaches_leader() && !is_leader_) send_from_leader(leader_.log().size(), [this] { answer_ping(); });
+  time_.after(plan_.tick / 2, [this] { send_ping(); });
+}
+
+void fake_server::answer_sync(std::size_t position, std::function<void()> arrived) {
+  auto act = [this, position, arrived = std::move(arrived)] {
+    catch_up(position);
+    arrived();
+  };
+  if (is_leader_) return time_.after({}, std::move(act));
+  send_from_leader(position, std::move(act));
+}
+
+void fake_server::send_from_leader(std::size_t position, std::function<void()> arrived) {
+  const auto sent = time_.now();
+  from_leader_.push_back({sent, position, std::move(arrived)});
+  time_.after(plan_.network.draw(time_.random()), [this, sent] { receive(sent); });
+}
+
+/// What is held back, or cut off, arrives when the link is there again.
+void fake_server::receive(time_point sent_by) {
+  if (is_cut_ || holds_back(direction::from_leader)) return;
+  while (!from_leader_.empty() && from_leader_.front().sent <= sent_by) receive_next();
+}
+
+void fake_server::receive_next() {
+  const auto arrived = std::move(from_leader_.front().arrived);
+  from_leader_.pop_front();
+  arrived();
+}
+
+/// With the sessions that have sent something since the last one (Learner.ping, LearnerSessionTracker).
+void fake_server::answer_ping() {
+  touches answer{time_.now(), {}};
   for (const auto& session : leader_.sessions()) {
     if ((session->touched_at & (1u << number_)) == 0) continue;
     session->touched_at &= ~(1u << number_);
-    leader_.touch(*session);
+    answer.sessions.push_back(session.get());
+  }
+  const auto sent = answer.sent;
+  touches_.push_back(std::move(answer));
+  time_.after(plan_.network.draw(time_.random()), [this, sent] { deliver_touches(sent); });
+}
+
+void fake_server::deliver_touches(time_point sent_by) {
+  if (!reaches_leader() || holds_back(direction::to_leader)) return;
+  while (!touches_.empty() && touches_.front().sent <= sent_by) {
+    for (auto* const session : touches_.front().sessions) leader_.touch(*session);
+    touches_.pop_front();
   }
 }
 
-void fake_server::ping_leader() {
-  report_touches();
-  time_.after(plan_.tick / 2, [this] { ping_leader(); });
+void fake_server::forwarding(time_point arrived) {
+  if (!is_leader_) deliver_touches(arrived);
+}
+
+void fake_server::hold_back(direction way, duration length) {
+  auto& until = held_until_[static_cast<std::size_t>(way)];
+  until = std::max(until, time_.now() + length);
+  time_.at(until, [this, way] { deliver_held_back(way); });
+}
+
+void fake_server::deliver_held_back(direction way) {
+  if (holds_back(way)) return;
+  if (way == direction::from_leader) {
+    receive(time_.now());
+    apply_due();
+    schedule();
+  } else {
+    deliver_touches(time_.now());
+    const auto clients = clients_;
+    for (auto* const client : clients) client->on_progress();
+  }
 }
 
 void fake_server::cut(duration length) {
@@ -171,7 +240,9 @@ void fake_server::end_cut(std::uint64_t cut) {
 void fake_server::heal() {
   if (!std::exchange(is_cut_, false)) return;
   if (std::exchange(missed_election_, false)) on_election();
-  report_touches();  // the leader's pings have waited on the wire, and are answered at once
+  receive(time_.now());
+  answer_ping();  // the leader's pings have waited on the wire, and are answered at once
+  deliver_touches(time_.now());
   schedule();
   const auto clients = clients_;
   for (auto* const client : clients) client->on_progress();
@@ -184,6 +255,8 @@ void fake_server::on_election() {
     return;
   }
   disconnect_clients();
+  from_leader_.clear();
+  touches_.clear();
   for (const auto& session : leader_.sessions()) session->touched_at &= ~(1u << number_);
 }
 

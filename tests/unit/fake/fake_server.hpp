@@ -4,7 +4,9 @@
 /// One server of a fake ensemble: its own, possibly old, view of the tree, the watches set on it, and its link to the
 /// leader.
 
+#include <array>
 #include <deque>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -28,6 +30,9 @@ class server_side {
 };
 
 enum class watch_kind : std::uint8_t { data, child };
+
+/// A way between a server and its leader: what is on it stays in order, however late.
+enum class direction : std::uint8_t { from_leader, to_leader };
 
 class fake_server {
  public:
@@ -55,8 +60,16 @@ class fake_server {
   void cut(duration length);
   void heal();
   bool reaches_leader() const noexcept { return !is_cut_ && leader_.available(); }
-  bool accepts_clients() const noexcept { return reaches_leader(); }
+  bool accepts_clients() const noexcept {
+    return reaches_leader() && !holds_back(direction::from_leader) && !holds_back(direction::to_leader);
+  }
+  /// The session timeouts that it agrees to.
+  void limit_timeout(duration most) noexcept { longest_timeout_ = most; }
+  duration longest_timeout() const noexcept { return longest_timeout_; }
   bool is_cut() const noexcept { return is_cut_; }
+  /// Holds packets back, those on their way too; then they arrive, in order.
+  void hold_back(direction way, duration length);
+  bool holds_back(direction way) const noexcept { return !is_leader_ && time_.now() < held_until(way); }
   void become_leader(bool is_leader) noexcept { is_leader_ = is_leader; }
   bool is_leader() const noexcept { return is_leader_; }
   void disconnect_clients();
@@ -68,8 +81,14 @@ class fake_server {
   void attach(server_side& client) { clients_.push_back(&client); }
   /// The watches of `client` go, too.
   void detach(server_side& client);
-  /// A packet of this session came: the leader hears of it with the next ping between the servers.
+  /// A packet of this session came: the leader hears of it with the answer to its next ping.
   void touch(ensemble_session& session);
+  /// The leader is about to look at a request that came to this server at `arrived`: what the server sent before comes
+  /// before.
+  void forwarding(time_point arrived);
+  /// The leader's answer to a sync is on its way; `arrived` runs when the server has got it, behind all that was sent
+  /// before.
+  void answer_sync(std::size_t position, std::function<void()> arrived);
   void watch(watch_kind kind, path_id path, server_side& client);
   std::size_t watches() const noexcept;
 
@@ -82,8 +101,14 @@ class fake_server {
   void fire_events(const commit& what);
   void fire_removed(path_id path);
   void fire(watch_table& table, path_id path, detail::watch_event event);
-  void ping_leader();
-  void report_touches();
+  time_point held_until(direction way) const noexcept { return held_until_[static_cast<std::size_t>(way)]; }
+  void deliver_held_back(direction way);
+  void send_ping();
+  void send_from_leader(std::size_t position, std::function<void()> arrived);
+  void receive(time_point sent_by);
+  void receive_next();
+  void answer_ping();
+  void deliver_touches(time_point sent_by);
   void end_cut(std::uint64_t cut);
 
   simulation& time_;
@@ -99,6 +124,21 @@ class fake_server {
   bool is_cut_ = false;
   bool is_leader_ = false;
   bool missed_election_ = false;
+  duration longest_timeout_ = duration::max();
+  std::array<time_point, 2> held_until_{};
+  /// From the leader: a ping, or the answer to a sync.
+  struct packet {
+    time_point sent;
+    std::size_t position;  // how much of the log the leader has sent before
+    std::function<void()> arrived;
+  };
+  std::deque<packet> from_leader_;
+  /// To the leader: the answer to a ping.
+  struct touches {
+    time_point sent;
+    std::vector<ensemble_session*> sessions;
+  };
+  std::deque<touches> touches_;
   std::uint64_t cuts_ = 0;
   std::vector<server_side*> clients_;
   watch_table data_watches_;

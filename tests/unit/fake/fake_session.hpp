@@ -82,7 +82,8 @@ class fake_session final : public server_side {
     packet_kind kind{};
     std::uint64_t id = 0;
     detail::request what;
-    bool decided = false;  // by the leader
+    time_point arrived{};  // at the server
+    bool decided = false;  // by the leader; of a sync: and the server has heard
     write_result outcome;
 
     bool to_leader() const noexcept {
@@ -145,6 +146,7 @@ class fake_session final : public server_side {
   void on_ping(std::uint64_t connection);
   void forward();
   void decide(packet& asked);
+  void on_synced(std::uint64_t connection);
   void serve();
   void serve_write(packet& asked);
   detail::reply written(packet& asked) const;

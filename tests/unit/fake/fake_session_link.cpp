@@ -42,12 +42,13 @@ void fake_session::establish(std::uint64_t connection, fake_server& server) {
   if (in_hole() || !server.accepts_clients() || server.zxid() < last_zxid_) return attempt_failed();
   if (ensemble_.credentials_refused()) return become_over(connection_state::auth_failed);
   if (!session_) {
-    session_ = &ensemble_.leader().open_session(client_->timeout);
+    session_ = &ensemble_.leader().open_session(std::min(client_->timeout, server.longest_timeout()));
     server.catch_up(ensemble_.log().size());  // the client hears of its session when the server has applied it
   } else if (session_->over) {
     return become_over(connection_state::expired);
   } else {
-    ensemble_.leader().touch(*session_);  // it is asked whether the session is valid
+    // It is asked whether the session is valid. Each server has its own limits of the timeout.
+    ensemble_.leader().revalidate(*session_, std::min(session_->timeout, server.longest_timeout()));
   }
   server_ = &server;
   server.attach(*this);

@@ -22,6 +22,7 @@ void fake_session::on_arrival(std::uint64_t connection) {
   }
   if (is_request && trapped(asked.what.kind, trap::lost_then_late)) return lose(loss::late);
   ++arrived_;
+  asked.arrived = time().now();
   server_->touch(*session_);
   if (is_request && asked.what.kind == operation::sync) {
     stuck_ = false;
@@ -56,11 +57,12 @@ void fake_session::on_progress() {
 
 /// Passes on to the leader what has come to its door, in order.
 void fake_session::forward() {
-  while (forwardable_ > 0 && server_ && server_->reaches_leader()) {
+  while (forwardable_ > 0 && server_ && server_->reaches_leader() && !server_->holds_back(direction::to_leader)) {
     while (!packets_[considered_].to_leader()) ++considered_;
     auto& asked = packets_[considered_];
     ++considered_;
     --forwardable_;
+    server_->forwarding(asked.arrived);
     if (!std::exchange(heard_of_, true)) ensemble_.leader().settle_late(*session_);
     decide(asked);
   }
@@ -68,6 +70,10 @@ void fake_session::forward() {
 }
 
 void fake_session::decide(packet& asked) {
+  if (asked.kind == packet_kind::request && asked.what.kind == operation::sync) {
+    asked.outcome = ensemble_.leader().process(*session_, asked.what);
+    return server_->answer_sync(asked.outcome.position, [this, connection = connection_] { on_synced(connection); });
+  }
   asked.decided = true;
   if (asked.kind == packet_kind::close) {
     ensemble_.leader().end_session(*session_);
@@ -75,10 +81,16 @@ void fake_session::decide(packet& asked) {
     return;
   }
   asked.outcome = ensemble_.leader().process(*session_, asked.what);
-  if (asked.what.kind != operation::sync) return;
-  // The answer comes behind the commits on the wire between the servers: a server that lags makes haste.
-  time().after(plan().network.draw(time().random()),
-               [server = server_, position = asked.outcome.position] { server->catch_up(position); });
+}
+
+/// The answer comes behind the commits and the pings on the wire between the servers: a server that lags makes haste.
+void fake_session::on_synced(std::uint64_t connection) {
+  if (connection != connection_) return;
+  const auto asked = std::find_if(packets_.begin(), packets_.end(), [](const packet& each) {
+    return each.kind == packet_kind::request && each.what.kind == operation::sync && !each.decided;
+  });
+  asked->decided = true;
+  serve();
 }
 
 /// Answers what can be answered, in order: a read waits for the writes before it.

@@ -124,6 +124,11 @@ const history_log& history::run() {
   step_until(time_.now() + patience, [this] { return all_done(); });
   for (const auto& each : actors_) each->call = nullptr;  // who still waits has waited too long
   step_until(time_.now() + plan_.timeout * 3, [] { return false; });
+  // What keeps the lease ready is never done, but soon answered.
+  step_until(time_.now() + plan_.timeout, [this] {
+    return std::all_of(clients_.begin(), clients_.end(),
+                       [](const auto& each) { return each->closed() || each->unfinished().empty(); });
+  });
   collect_leftovers();
   close_clients();
   if (plan_.operators) {

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The lease of a client over time: what keeps it ready, a slow quorum, a session timeout that changes.
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "fake/simulated_lock.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::contender_kind;
+using detail::operation;
+using outcome = detail::caller::outcome;
+
+client_options with_timeout(std::chrono::milliseconds timeout, bool keep_ready = true) {
+  client_options options;
+  options.session_timeout = timeout;
+  options.keep_lease_ready = keep_ready;
+  return options;
+}
+
+/// One client of an ensemble, and a lock.
+struct lone_client {
+  simulation time{1};
+  fake_ensemble ensemble;
+  simulated_client client;
+  simulated_lock lock{client, "/q", {}};
+
+  explicit lone_client(client_options options, fault_plan plan = {})
+      : ensemble{time, plan}, client{ensemble, std::move(options)} {
+    REQUIRE(client.connect());
+  }
+
+  /// @returns whether the lock is granted within that time.
+  bool locked_within(duration most) {
+    const auto call = lock.enter(1, contender_kind::lock, {});
+    return time.run_until([&] { return call->what == outcome::granted; }, time.now() + most);
+  }
+  grant held() { return lock.current(1, contender_kind::lock); }
+  std::uint64_t sent(operation kind) { return client.connector().sent(kind); }
+};
+
+fault_plan slow_quorum(duration write) {
+  fault_plan plan;
+  plan.consensus = {.least = write, .most = write};
+  return plan;
+}
+
+}  // namespace
+
+TEST_SUITE("lease") {
+  TEST_CASE("an idle client sends a sync every sixth of its session timeout, and its first lock needs no proof") {
+    lone_client w{with_timeout(12s)};
+    w.time.run_for(60s);
+    w.client.connector().forget_sent();
+    w.time.run_for(60s);
+    CHECK(w.sent(operation::sync) == 30);
+    CHECK(w.client.connector().sent() == 0);
+    CHECK(w.locked_within(100ms));
+    CHECK(w.sent(operation::check) == 0);
+    CHECK(w.held().valid_until() > w.time.now() + 4s);
+  }
+
+  TEST_CASE("a holder proves its lease four times in a session timeout, whatever the phase") {
+    for (const auto idle : {0s, 1s, 2s, 13s}) {
+      lone_client w{with_timeout(24s)};
+      w.time.run_for(idle);
+      REQUIRE(w.locked_within(1s));
+      w.time.run_for(48s);
+      w.client.connector().forget_sent();
+      const auto held = w.held();
+      for (int i = 0; i < 240; ++i) {
+        w.time.run_for(1s);
+        CHECK(held.valid_until() > w.time.now() + 6s);
+      }
+      CHECK(w.sent(operation::check) == 40);
+      CHECK(w.sent(operation::sync) == 80);
+    }
+  }
+
+  TEST_CASE("a client that is told not to keep its lease ready is silent, and locks at once all the same") {
+    lone_client w{with_timeout(12s, false)};
+    w.time.run_for(60s);
+    w.client.connector().forget_sent();
+    w.time.run_for(60s);
+    CHECK(w.sent(operation::sync) == 0);
+    CHECK(w.locked_within(100ms));
+    const auto held = w.held();
+    w.time.run_for(60s);
+    CHECK(held);
+  }
+
+  TEST_CASE("with a slow quorum a lock is granted with what there is of a lease, and proofs do not pile up") {
+    // A lease takes three answers one after another, and half a tick: the less of that is known, the more is reckoned.
+    const std::array<std::pair<std::chrono::milliseconds, std::chrono::milliseconds>, 6> writes_and_ticks{
+        {{100ms, 0ms}, {1500ms, 0ms}, {1800ms, 0ms}, {1800ms, 2s}, {2000ms, 2s}, {2200ms, 2s}}};
+    for (const auto& [write, tick] : writes_and_ticks) {
+      CAPTURE(write.count());
+      CAPTURE(tick.count());
+      auto options = with_timeout(10s);
+      options.server_tick = tick;
+      lone_client w{options, slow_quorum(write)};
+      w.time.run_for(30s);
+      w.client.connector().forget_sent();
+      CHECK(w.locked_within(30s));
+      w.lock.leave(1, contender_kind::lock);
+      w.time.run_for(120s);
+      CHECK(w.locked_within(30s));
+      CHECK(w.sent(operation::check) <= 8 * 18);  // one a beat
+      const auto before = w.sent(operation::check);
+      w.time.run_for(100s);
+      CHECK(w.sent(operation::check) - before <= 8 * 10);
+    }
+  }
+
+  TEST_CASE("a session timeout that changes with the server ends the grants; then the new one counts") {
+    lone_client w{with_timeout(12s)};
+    simulated_client other{w.ensemble, with_timeout(12s)};
+    simulated_lock theirs{other, "/q", {}};
+    REQUIRE(other.connect());
+    REQUIRE(w.locked_within(1s));
+    const auto before = w.held();
+    w.time.run_for(12s);
+    CHECK(before.valid_until() > w.time.now() + 4s);
+    for (unsigned i = 0; i < w.ensemble.servers(); ++i) w.ensemble.server(i).limit_timeout(4s);
+    auto& connection = *w.client.connector().latest();
+    connection.lose_connection();
+    REQUIRE(w.time.run_until([&] { return !w.client.connected(); }, w.time.now() + 1s));
+    REQUIRE(w.client.connect());
+    CHECK(w.client.session_timeout() == 4s);
+    CHECK_FALSE(before);
+    CHECK(before.loss() == loss_reason::deadline_passed);
+    w.lock.leave(1, contender_kind::lock);
+    REQUIRE(w.locked_within(10s));
+    const auto after = w.held();
+    const auto next = theirs.enter(1, contender_kind::lock, {});
+    w.time.run_for(8s);
+    CHECK(after);
+    w.ensemble.cut_server(connection.server()->number(), 1h);
+    connection.open_hole(1h);
+    auto until = after.valid_until();
+    REQUIRE(w.time.run_until(
+        [&] {
+          until = std::max(until, after.valid_until());
+          return next->what == outcome::granted;
+        },
+        w.time.now() + 1min));
+    CHECK(until < w.time.now());
+  }
+}
+}  // namespace latchkey::testing
