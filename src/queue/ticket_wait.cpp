@@ -149,7 +149,7 @@ void ticket::step_out() {
   if (ahead != nullptr) ahead->follower_ = behind;
   if (behind == nullptr) return;
   behind->following_ = ahead;
-  if (ahead != nullptr) return;
+  if (ahead != nullptr || core_->failed()) return;
   if (first_) {
     behind->admitted();
   } else {

@@ -56,7 +56,7 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
   strand_.run([&] {
     --opening_;
     if (epoch != epoch_ || closing_) {
-      retire_late(std::move(opened));
+      if (opened) connector_.retire(std::move(opened), [] {});
       return;
     }
     failure_ = std::move(failure);
@@ -71,31 +71,16 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
   });
 }
 
-/// What is opened when nobody wants it any more.
-void session::retire_late(std::unique_ptr<znodes> opened) {
-  auto on_closed = std::exchange(on_closed_, {});
-  if (!on_closed) on_closed = [] {};
-  if (opened) {
-    connector_.retire(std::move(opened), [this, on_closed = std::move(on_closed)] { strand_.run(on_closed); });
-  } else {
-    strand_.in(0ns, std::move(on_closed));
-  }
-}
-
 void session::close(std::function<void()> on_closed) {
   closing_ = true;
   strand_.cancel(open_timer_);
   strand_.cancel(move_timer_);
   strand_.cancel(overseer_);
-  if (opening_ != 0) {
-    on_closed_ = std::move(on_closed);
-    return;
-  }
   connected_ = false;
   answer_everything(reply_code::session_over);
   watches_.clear();
-  on_closed_ = std::move(on_closed);
-  retire_late(std::move(handle_));
+  if (!handle_) return void(strand_.in(0ns, std::move(on_closed)));
+  connector_.retire(std::move(handle_), [this, on_closed = std::move(on_closed)] { strand_.run(on_closed); });
 }
 
 void session::on_connection(std::uint64_t epoch, connection_state state, session_info info) {

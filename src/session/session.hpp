@@ -54,7 +54,8 @@ class session final : connector_listener {
   session(strand& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener);
 
   void open();
-  /// Closes the session; `on_closed` runs, with the strand held, when nothing of it is left.
+  /// Closes the session; `on_closed` runs, with the strand held, when nothing of it is left. What is still being opened
+  /// is not waited for: it may ask name servers that do not answer, and is closed as soon as it has been opened.
   void close(std::function<void()> on_closed);
 
   bool connected() const noexcept { return connected_; }
@@ -112,7 +113,6 @@ class session final : connector_listener {
   void look_for_moved_hosts();
   void end(session_end why);
   void open_later();
-  void retire_late(std::unique_ptr<znodes> opened);
   void send_in_turn(waiting next);
   void send(waiting next);
   void send_backlog();
@@ -136,7 +136,6 @@ class session final : connector_listener {
   int opening_ = 0;                              // how many `on_opened` are still to come
   std::optional<session_info> connected_early_;  // before we have heard that it was opened
   bool closing_ = false;
-  std::function<void()> on_closed_;
   std::string failure_;
   unsigned failures_ = 0;
   std::minstd_rand jitter_;
