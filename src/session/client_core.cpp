@@ -129,7 +129,7 @@ void client_core::close_session() {
 
 void client_core::tell(client_event event) {
   if (!options_.observer) return;
-  post([observer = options_.observer, event = std::move(event)] { observer(event); });
+  post_if_open([observer = options_.observer, event = std::move(event)] { observer(event); });
 }
 
 }  // namespace latchkey::detail
