@@ -61,7 +61,8 @@ struct client_options {
   /// Who we are, for the people who look at a queue. Default: the name of the program.
   std::string label{};
   std::vector<credentials> authentication{};
-  /// Of every node that is created. Empty: everybody may do everything, as in Curator.
+  /// ACL of every node that is created. Empty: open to all, as in Curator. Those who use a lock need the permissions
+  /// c, d and r: an ACL that gives one of them to nobody is refused.
   std::vector<acl_entry> acl{};
   /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. Empty: no TLS.
   std::string tls{};

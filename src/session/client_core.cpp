@@ -15,7 +15,11 @@ client_core::client_core(client_options options, std::string chroot, std::shared
       connector_{std::move(opener)},
       session_{*strand_, *connector_, options_.session_timeout, *this},
       reaper_{*strand_, session_},
-      prover_{*strand_, session_} {}
+      prover_{*strand_, session_} {
+  reaper_.when_refused([this](const std::string& node) {
+    for_each_observer([&](session_observer& observer) { observer.on_deletion_refused(node); });
+  });
+}
 
 client_core::~client_core() {
   connector_.reset();  // waits for the threads that call us

@@ -40,6 +40,8 @@ class session_observer {
   virtual void on_connected() = 0;
   virtual void on_session_over() = 0;
   virtual void on_failure(const failure& why) = 0;
+  /// The ensemble does not let us delete this node of ours.
+  virtual void on_deletion_refused(const std::string& /*node*/) {}
 
  protected:
   ~session_observer() = default;
