@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,14 +22,16 @@ class scripted_connector final : public detail::connector {
   struct opening {
     std::uint64_t epoch;
     detail::connector_listener* listener;
+    std::vector<std::string> without;
   };
   struct sent_request {
     std::uint64_t id;
     detail::request what;
   };
 
-  void open(std::uint64_t epoch, detail::connector_listener& listener) override {
-    openings.push_back({epoch, &listener});
+  void open(std::uint64_t epoch, detail::connector_listener& listener,
+            const std::vector<std::string>& without = {}) override {
+    openings.push_back({epoch, &listener, without});
   }
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override {
     session.reset();
@@ -104,6 +107,9 @@ struct scripted_client {
       core->session().submit(
           {.kind = detail::operation::get, .path = std::move(path)}, [](detail::reply&) {}, [](detail::watch_event) {});
     });
+  }
+  std::optional<detail::failure> failed() {
+    return own->run([this] { return core->failed(); });
   }
   bool connected() {
     return own->run([this] { return core->session().connected(); });
