@@ -15,6 +15,7 @@
 
 #include "bridge/strand.hpp"
 #include "bridge/znodes.hpp"
+#include "session/silence.hpp"
 
 namespace latchkey::detail {
 
@@ -44,8 +45,9 @@ struct watch_id {
 };
 
 /// Holds the current session: opens one, keeps requests in flight, ends what the connection's loss has left open,
-/// routes watches, frees stuck requests, and after an expiry begins again. All of it with the strand held, but for the
-/// listeners' entry points, which take it.
+/// routes watches, frees stuck requests, and after an expiry begins again; so, too, when a server gives no session as
+/// short as was asked for while others may, and when no connection brings an answer (`silence`). All of it with the
+/// strand held, but for the listeners' entry points, which take it.
 class session final : connector_listener {
  public:
   using reply_callback = std::function<void(reply&)>;
@@ -111,7 +113,9 @@ class session final : connector_listener {
   void become_connected(session_info info);
   void become_disconnected();
   void look_for_moved_hosts();
-  void end(session_end why);
+  void end(session_end why, std::vector<std::string> without = {});
+  void begin_elsewhere(session_info refused, bool is_new);
+  void give_up();
   void open_later();
   void send_in_turn(waiting next);
   void send(waiting next);
@@ -135,6 +139,10 @@ class session final : connector_listener {
   bool ever_connected_ = false;
   int opening_ = 0;                              // how many `on_opened` are still to come
   std::optional<session_info> connected_early_;  // before we have heard that it was opened
+  std::vector<std::string> without_;             // servers that give no session as short as wanted
+  duration least_given_ = duration::max();       // by those
+  silence silence_;
+  bool watched_ = false;  // the C client may have watches, to be set again at the next connection
   bool closing_ = false;
   std::string failure_;
   unsigned failures_ = 0;
