@@ -135,7 +135,9 @@ TEST_SUITE("bad input") {
     auto options = with_password("alice:secret");
     options.acl = {{"auth", "", "cdrwa"}, {"world", "anyone", "cr"}};
     client admitted{servers().connect_string(), options};
-    { const std::lock_guard made{*std::make_unique<mutex>(admitted, path)}; }
+    mutex theirs{admitted, path};
+    theirs.lock();
+    theirs.unlock();
     REQUIRE(queued(path, 0));
     client stranger{servers().connect_string(), quick()};
     mutex lock{stranger, path};

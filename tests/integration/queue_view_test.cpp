@@ -325,8 +325,8 @@ TEST_SUITE("queue view") {
     mutex lock{other, path};
     const std::lock_guard guard{lock};
     reached_by_proxy here{quick(20s)};
-    here.net.delay(150ms);  // three round trips of 300 ms: list, read, write
-    CHECK(error_of([&] { revoke(here.owner, path, 750ms); }) == errc::unreachable);
+    here.net.delay(150ms);  // two round trips of 300 ms: list, write
+    CHECK(error_of([&] { revoke(here.owner, path, 450ms); }) == errc::unreachable);
     CHECK(revoke(here.owner, path, patience()) == 1);
   }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <future>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include <latchkey/queue_view.hpp>
 
 #include "fake/wire_server.hpp"
+#include "session/client_core.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -108,12 +110,28 @@ TEST_SUITE("wire") {
     client owner{server.address(), session_of(1s)};
     REQUIRE(owner.wait_until_connected(long_enough));
     std::thread asking{[&] { CHECK_THROWS_AS((queue_view{owner, "/q", long_enough}), error); }};
-    const auto end = std::chrono::steady_clock::now() + long_enough;
-    while (server.sessions() < 2 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
-    CHECK(server.sessions() >= 2);
+    CHECK(server.has_given(2));
     CHECK(log.mention("jute.maxbuffer"));
     owner.close();
     asking.join();
+  }
+
+  TEST_CASE("so is one whose list of watches the servers do not take, though nothing else is sent") {
+    error_lines log;
+    wire_server server{{.timeout = 1s, .closes_on_watches = true}};
+    client owner{server.address(), session_of(1s)};
+    REQUIRE(owner.wait_until_connected(long_enough));
+    std::promise<void> watched;
+    owner.core()->strand().run([&] {
+      owner.core()->session().submit(
+          {.kind = detail::operation::get, .path = "/a"}, [&](detail::reply&) { watched.set_value(); },
+          [](detail::watch_event) {});
+    });
+    watched.get_future().get();
+    server.disconnect();
+    CHECK(server.has_given(2));
+    CHECK(log.mention("jute.maxbuffer"));
+    REQUIRE(owner.wait_until_connected(long_enough));
   }
 }
 

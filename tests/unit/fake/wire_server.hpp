@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <mutex>
@@ -45,13 +46,15 @@ class wire_writer {
   std::string bytes_;
 };
 
-/// Gives sessions, answers pings and syncs, and lists as it is told to; of anything else it knows no node.
+/// Gives sessions, answers pings and syncs, and lists as it is told to. Every node is there, and empty; nothing can be
+/// written.
 class wire_server {
  public:
   struct behaviour {
     std::chrono::milliseconds timeout{4000};          ///< of every session
     std::string list = wire_writer{}.add(0).bytes();  ///< what follows the header of an answer to getChildren
     bool closes_on_requests = false;                  ///< instead of an answer, but to a ping
+    bool closes_on_watches = false;                   ///< when they are set again, after a reconnect
   };
 
   explicit wire_server(behaviour how)
@@ -72,7 +75,7 @@ class wire_server {
     ::shutdown(listener_, SHUT_RDWR);
     acceptor_.join();
     ::close(listener_);
-    for (auto& each : connections_) ::shutdown(each.socket, SHUT_RDWR);
+    disconnect();
     for (auto& each : connections_) {
       each.thread.join();
       ::close(each.socket);
@@ -83,7 +86,17 @@ class wire_server {
 
   const std::string& address() const noexcept { return address_; }
   int sessions() const noexcept { return sessions_; }
-  int connections() const noexcept { return accepted_; }
+  /// Waits until it has given so many sessions. @returns whether it has.
+  bool has_given(int sessions) {
+    std::unique_lock lock{mutex_};
+    return given_.wait_for(lock, std::chrono::seconds{30}, [&] { return sessions_ >= sessions; });
+  }
+
+  /// Ends every connection.
+  void disconnect() {
+    const std::lock_guard lock{mutex_};
+    for (const auto& each : connections_) ::shutdown(each.socket, SHUT_RDWR);
+  }
 
  private:
   struct connection {
@@ -95,7 +108,7 @@ class wire_server {
     for (;;) {
       const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
       if (socket < 0) return;
-      ++accepted_;
+      const std::lock_guard lock{mutex_};
       connections_.push_back({socket, std::thread{[this, socket] {
                                 serve(socket);
                                 ::shutdown(socket, SHUT_RDWR);
@@ -126,7 +139,11 @@ class wire_server {
     std::string frame;
     if (!read_frame(socket, frame)) return;
     auto session = number_at<std::int64_t>(frame, 16);
-    if (session == 0) session = 0x1000 + ++sessions_;
+    if (session == 0) {
+      const std::lock_guard lock{mutex_};
+      session = 0x1000 + ++sessions_;
+      given_.notify_all();
+    }
     wire_writer welcome;
     welcome.add(std::int32_t{0}).add(static_cast<std::int32_t>(how_.timeout.count())).add(session);
     welcome.add_text(std::string(16, 'p')).add(std::int8_t{0});
@@ -137,11 +154,15 @@ class wire_server {
   }
 
   bool answer(int socket, std::int32_t xid, std::int32_t type) {
-    constexpr std::int32_t get_children = 8, sync = 9, ping = 11, no_node = -101;
+    constexpr std::int32_t get_data = 4, get_children = 8, sync = 9, ping = 11, set_watches = 101, no_node = -101;
+    constexpr std::size_t size_of_stat = 68;
     if (how_.closes_on_requests && type != ping) return false;
+    if (how_.closes_on_watches && type == set_watches) return false;
     wire_writer with;
     with.add(xid).add(std::int64_t{1});
     switch (type) {
+      case get_data:
+        return write_frame(socket, with.add(0).add_text("").add_raw(std::string(size_of_stat, '\0')));
       case get_children:
         return write_frame(socket, with.add(0).add_raw(how_.list));
       case sync:
@@ -157,8 +178,9 @@ class wire_server {
   int listener_;
   std::string address_;
   std::atomic<int> sessions_{0};
-  std::atomic<int> accepted_{0};
-  std::list<connection> connections_;  // of the acceptor, until it has ended
+  std::mutex mutex_;
+  std::condition_variable given_;
+  std::list<connection> connections_;
   std::thread acceptor_;
 };
 
