@@ -45,6 +45,33 @@ std::vector<candidate> in_order(const std::vector<std::string>& children) {
   return sorted;
 }
 
+/// Who holds the lock: the first of the queue; if that reads, the readers behind it, too.
+class holder_count {
+ public:
+  /// @returns whether the next one in the queue, of this kind, holds the lock.
+  bool next(detail::contender_kind kind) noexcept {
+    const bool reads = kind == detail::contender_kind::read;
+    const bool holds = first_ || (open_ && reads);
+    open_ = open_ && reads;
+    first_ = false;
+    return holds;
+  }
+
+ private:
+  bool first_ = true;
+  bool open_ = true;  // so far all read
+};
+
+/// @returns the queue as it is now, or later.
+std::vector<candidate> list(detail::client_core& core, const std::string& path, detail::duration timeout) {
+  const auto absolute = core.absolute(path);
+  const auto listed = detail::inquire(
+      core, path,
+      {{.kind = detail::operation::sync, .path = absolute}, {.kind = detail::operation::children, .path = absolute}},
+      timeout);
+  return in_order(listed.back().children);
+}
+
 /// One line on one contender: how people call it.
 std::string describe(const contender& who) {
   if (!who.label.empty()) return fmt::format("{} ({}, pid {})", who.label, who.host, who.pid);
@@ -68,29 +95,22 @@ std::string_view to_string(contender::kind kind) noexcept {
 queue_view::queue_view(client& through, std::string path, std::chrono::nanoseconds timeout) : path_{std::move(path)} {
   detail::validate_lock_path(path_);
   auto& core = *through.core();
-  const auto absolute = core.absolute(path_);
   const auto end = detail::deadline_after(core.strand().now(), timeout);
-  // A server may lag behind: who has just been let in by another one is to be seen.
-  const auto listed = detail::inquire(
-      core, path_,
-      {{.kind = detail::operation::sync, .path = absolute}, {.kind = detail::operation::children, .path = absolute}},
-      timeout);
-  const auto sorted = in_order(listed.back().children);
+  const auto sorted = list(core, path_, timeout);
   std::vector<detail::request> reads;
   for (const auto& each : sorted) {
-    reads.push_back({.kind = detail::operation::get, .path = detail::join(absolute, each.name)});
+    reads.push_back({.kind = detail::operation::get, .path = detail::join(core.absolute(path_), each.name)});
   }
   if (reads.empty()) return;
   const auto answers = detail::inquire(core, path_, std::move(reads), detail::time_until(end, core.strand().now()));
-  bool open = true;  // whether the next one may hold the lock, too
+  holder_count counted;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const auto& read = answers[i];
     if (read.code != detail::reply_code::ok) continue;  // it has left meanwhile
-    const auto owner = detail::read_ticket(read.data);
-    const bool reads_only = sorted[i].place.kind == detail::contender_kind::read;
-    const bool holds = contenders_.empty() || (open && reads_only);
-    open = open && reads_only;
+    const bool holds = counted.next(sorted[i].place.kind);
     if (holds) ++holders_;
+    const bool cut = read.data_size > read.data.size();
+    const auto owner = cut ? detail::ticket_owner{} : detail::read_ticket(read.data);
     contenders_.push_back({.node = sorted[i].name,
                            .what = public_kind(sorted[i].place.kind),
                            .holds = holds,
@@ -99,7 +119,8 @@ queue_view::queue_view(client& through, std::string path, std::chrono::nanosecon
                            .pid = owner.pid,
                            .since = std::chrono::system_clock::time_point{std::chrono::milliseconds{read.stat.ctime}},
                            .session = read.stat.ephemeral_owner,
-                           .data = read.data});
+                           .data = read.data,
+                           .data_cut = cut});
   }
 }
 
@@ -113,13 +134,15 @@ std::string to_string(const queue_view& queue) {
 }
 
 std::size_t revoke(client& through, const std::string& path, std::chrono::nanoseconds timeout) {
+  detail::validate_lock_path(path);
   auto& core = *through.core();
   const auto end = detail::deadline_after(core.strand().now(), timeout);
-  const queue_view queue{through, path, timeout};
   std::vector<detail::request> writes;
-  for (const auto& each : queue.holders()) {
+  holder_count counted;
+  for (const auto& each : list(core, path, timeout)) {
+    if (!counted.next(each.place.kind)) break;
     writes.push_back({.kind = detail::operation::set,
-                      .path = detail::join(core.absolute(path), each.node),
+                      .path = detail::join(core.absolute(path), each.name),
                       .data = std::string{detail::release_request}});
   }
   if (writes.empty()) return 0;

@@ -31,7 +31,15 @@ ticket& ticket::operator=(ticket&& other) noexcept {
 
 ticket::~ticket() { cancel(); }
 
-std::size_t ticket::ahead() { return require(place_).ahead(); }
+std::size_t ticket::ahead() { return *require(place_).ahead(detail::duration::max(), {}); }
+
+std::optional<std::size_t> ticket::ahead(std::stop_token stop) {
+  return require(place_).ahead(detail::duration::max(), std::move(stop));
+}
+
+std::optional<std::size_t> ticket::ahead_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return require(place_).ahead(timeout, std::move(stop));
+}
 
 void ticket::wait() {
   if (!require(place_).wait(detail::duration::max(), {})) {

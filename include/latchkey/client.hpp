@@ -67,12 +67,13 @@ struct client_options {
   bool keep_lease_ready = true;
   /// For how long `try_lock()` waits for a connection when there has never been one.
   std::chrono::milliseconds connect_timeout{10'000};
-  /// For how long `close()`, and the destructor, wait for the nodes of this client to be deleted.
+  /// For how long `close()`, and the destructor, wait for the nodes of this client to be deleted, and for callbacks.
   std::chrono::milliseconds close_timeout{5'000};
   /// Who we are, for the people who look at a queue. Default: the name of the program.
   std::string label{};
   std::vector<credentials> authentication{};
-  /// Of every node that is created. Empty: everybody may do everything, as in Curator.
+  /// ACL of every node that is created. Empty: open to all, as in Curator. Those who use a lock need the permissions
+  /// c, d and r: an ACL that gives one of them to nobody is refused.
   std::vector<acl_entry> acl{};
   /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. Empty: no TLS.
   std::string tls{};
@@ -106,7 +107,11 @@ class client {
   /// Ends every wait with `errc::closed` and every grant with `loss_reason::client_closed`, deletes the nodes of this
   /// client, ends the session. Waits for all that: suspends the fiber, or blocks the thread, for `close_timeout` at
   /// most, and then for as long as the C client takes to close its connection: milliseconds, with a server that hangs
-  /// some seconds.
+  /// some seconds. Does not wait for name servers.
+  ///
+  /// Callbacks: those that are due run before it returns. A callback that has not returned when `close_timeout` is over
+  /// is left to itself, so what it uses must outlive it. The observer is not called after `close()`; stop tokens of
+  /// grants are requested once that callback has returned.
   void close();
 
   bool connected() const;

@@ -26,18 +26,22 @@ struct contender {
   std::int64_t pid = 0;
   std::chrono::system_clock::time_point since;  ///< when it queued, by the clock of the ensemble
   std::int64_t session = 0;
-  std::string data;  ///< of the node, as it is: Curator puts an IP address there, kazoo what it was told to
+  std::string data;       ///< of the node: Curator puts an IP address there, kazoo what it was told to; at most 4 KiB
+  bool data_cut = false;  ///< there is more: `data` is the beginning, and is not searched for label, host and pid
 };
 
 std::string_view to_string(contender::kind kind) noexcept;
 
-/// The queue of one lock path at one moment: holders first, then waiters, in their order. A value; costs one sync,
-/// one list and one read a contender, in two round trips. It shows all that was committed before it was asked for.
+/// The queue of one lock path at one moment: holders first, then waiters, in their order. A value. It shows all that
+/// was committed before it was asked for.
+///
+/// Cost: one sync, one list and one read per contender. At most 64 reads are under way at a time, fewer when the nodes
+/// have much data, so that the locks of this client are not delayed.
 class queue_view {
  public:
   /// Reads the queue: suspends the fiber, or blocks the thread. A path that is not there is an empty queue.
   /// @param path of the lock
-  /// @throws error bad_path, unreachable (no answer in time), not_authorised, closed, ...
+  /// @throws error bad_path, unreachable (not all answers in time), not_authorised, closed, ...
   queue_view(client& through, std::string path, std::chrono::nanoseconds timeout = std::chrono::seconds{10});
 
   std::span<const contender> contenders() const noexcept { return contenders_; }
@@ -56,7 +60,8 @@ class queue_view {
 std::string to_string(const queue_view& queue);
 
 /// Asks those who hold the lock now to release it, as Curator's `Revoker` does: `grant::asked_to_release()` of
-/// latchkey's, the `RevocationListener` of Curator's. Nobody is forced. Overwrites the data of their nodes.
+/// latchkey's, the `RevocationListener` of Curator's. Nobody is forced. Overwrites the data of their nodes. Reads names
+/// only, whatever data the nodes have.
 /// @returns how many were asked. @throws error as `queue_view`
 std::size_t revoke(client& through, const std::string& path,
                    std::chrono::nanoseconds timeout = std::chrono::seconds{10});

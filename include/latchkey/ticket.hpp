@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
@@ -32,9 +33,27 @@ class ticket {
   ticket& operator=(ticket&& other) noexcept;
   ~ticket();
 
-  /// @returns how many contenders stand before us; 0: our turn has come. Waits for one read.
+  /// @returns how many contenders are ahead of us; 0: our turn has come. Waits for one read, through outages.
   /// @throws error place_lost, closed, ...; std::system_error operation_not_permitted when it is spent
   std::size_t ahead();
+
+  /// As `ahead()`, until `stop` is requested. @returns nothing when there was no answer until then.
+  [[nodiscard]] std::optional<std::size_t> ahead(std::stop_token stop);
+
+  /// As `ahead()`, for at most `timeout`. @returns nothing when there was no answer in time. With zero it asks nobody:
+  /// 0 when our turn is known to have come.
+  template <class Rep, class Period>
+  [[nodiscard]] std::optional<std::size_t> ahead_for(std::chrono::duration<Rep, Period> timeout,
+                                                     std::stop_token stop = {}) {
+    return ahead_within(detail::saturate(timeout), std::move(stop));
+  }
+
+  /// As `ahead_for` with the time that is left now.
+  template <class Clock, class Duration>
+  [[nodiscard]] std::optional<std::size_t> ahead_until(std::chrono::time_point<Clock, Duration> time,
+                                                       std::stop_token stop = {}) {
+    return ahead_within(detail::time_left(time), std::move(stop));
+  }
 
   /// Waits for the lock. @throws error place_lost, closed, ...; std::system_error as `ahead()`,
   /// resource_deadlock_would_occur when this fiber has the lock already
@@ -69,6 +88,7 @@ class ticket {
   bool spent() const noexcept;
 
  private:
+  std::optional<std::size_t> ahead_within(std::chrono::nanoseconds timeout, std::stop_token stop);
   bool wait_within(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::shared_ptr<detail::fair_place> place_;

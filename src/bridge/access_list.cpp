@@ -47,6 +47,25 @@ std::int32_t bits_of(const acl_entry& entry) {
   return bits;
 }
 
+/// Without c no entry can be made in a lock, without r none looked at, without d none leaves: whoever they are given
+/// to.
+void require_enough(const std::vector<ACL>& entries) {
+  struct permission {
+    std::int32_t bit;
+    std::string_view name;
+  };
+  std::int32_t given = 0;
+  for (const auto& each : entries) given |= each.perms;
+  for (const auto [bit, name] : {permission{ZOO_PERM_CREATE, "c (create)"}, permission{ZOO_PERM_DELETE, "d (delete)"},
+                                 permission{ZOO_PERM_READ, "r (read)"}}) {
+    if ((given & bit) != 0) continue;
+    throw error{errc::bad_option,
+                fmt::format("client_options::acl gives nobody the permission {}: those who use a lock "
+                            "need c, d and r",
+                            name)};
+  }
+}
+
 }  // namespace
 
 access_list::access_list(std::vector<acl_entry> entries) : entries_{std::move(entries)} {
@@ -57,6 +76,7 @@ access_list::access_list(std::vector<acl_entry> entries) : entries_{std::move(en
     }
     acl_.push_back({bits_of(entry), {entry.scheme.data(), entry.id.data()}});
   }
+  if (!acl_.empty()) require_enough(acl_);
   view_ = {static_cast<std::int32_t>(acl_.size()), acl_.data()};
 }
 

@@ -15,7 +15,7 @@ namespace latchkey::detail {
 class access_list {
  public:
   /// @param entries none: everybody may do everything.
-  /// @throws error bad_option for permissions that are not letters of "cdrwa"
+  /// @throws error bad_option for permissions that are not letters of "cdrwa", and where nobody is given c, d or r
   explicit access_list(std::vector<acl_entry> entries);
   access_list(const access_list&) = delete;
   access_list& operator=(const access_list&) = delete;

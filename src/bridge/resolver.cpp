@@ -47,15 +47,15 @@ int look_up(const host_and_port& host, int flags, address_list& found) {
   return code;
 }
 
-std::string numeric(const addrinfo& address) {
+}  // namespace
+
+std::string to_text(const sockaddr* address, socklen_t size) {
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
-  const int code = ::getnameinfo(address.ai_addr, address.ai_addrlen, host.data(), host.size(), port.data(),
-                                 port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
+  const int code =
+      ::getnameinfo(address, size, host.data(), host.size(), port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
   return code == 0 ? fmt::format("{}:{}", host.data(), port.data()) : std::string{};
 }
-
-}  // namespace
 
 std::vector<std::string> resolve(const std::vector<std::string>& hosts, std::string& failure) {
   std::vector<std::string> addresses;
@@ -69,7 +69,7 @@ std::vector<std::string> resolve(const std::vector<std::string>& hosts, std::str
     if (code != 0) failures.push_back(fmt::format("{}: {}", each, reason_of(code)));
     for (const auto* next = found.get(); next != nullptr; next = next->ai_next) {
       if (next->ai_family != AF_INET && next->ai_family != AF_INET6) continue;
-      auto address = numeric(*next);
+      auto address = to_text(next->ai_addr, next->ai_addrlen);
       const bool known = std::find(addresses.begin(), addresses.end(), address) != addresses.end();
       if (!address.empty() && !known) addresses.push_back(std::move(address));
     }

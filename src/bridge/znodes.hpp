@@ -5,6 +5,7 @@
 /// Two implementations: `zookeeper_handle` on the C client, and a fake with seeded faults in the tests.
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -66,10 +67,14 @@ struct node_stat {
   std::int64_t ctime = 0;  ///< when it was created: milliseconds since 1970, by the clock of the leader
 };
 
+/// Of the data of a node, so much is handed on at most: what latchkey and its peers write there is far shorter.
+inline constexpr std::size_t most_data = 4096;
+
 struct reply {
   reply_code code{};
   std::string path;
-  std::string data;
+  std::string data;           ///< the first `most_data` of it
+  std::size_t data_size = 0;  ///< of all of it
   std::vector<std::string> children;
   node_stat stat;
   std::vector<reply_code>
@@ -86,6 +91,7 @@ enum class connection_state {
 struct session_info {
   std::int64_t id = 0;
   std::chrono::milliseconds timeout{};
+  std::string server{};  ///< its address, as in `connector::open`; empty when that is not known
 };
 
 enum class watch_event { changed, deleted, children_changed };
@@ -125,7 +131,8 @@ struct connector_options {
 /// Hears of the opening of a session, on a thread of the connector, never inside `open`.
 class connector_listener : public znodes_listener {
  public:
-  /// @param session nothing when it could not be opened (names that do not resolve): try again later.
+  /// @param session nothing when it could not be opened (names that do not resolve): try again later. Without a
+  /// `failure`: no server is left but those that it was to do without.
   /// Events of the session may come before this.
   virtual void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> session, std::string failure) = 0;
 
@@ -142,10 +149,12 @@ class connector {
   /// Waits for what was opened and retired: afterwards no listener is called.
   virtual ~connector() = default;
 
-  virtual void open(std::uint64_t epoch, connector_listener& listener) = 0;
+  /// @param without addresses of servers that this session is not to be given
+  virtual void open(std::uint64_t epoch, connector_listener& listener,
+                    const std::vector<std::string>& without = {}) = 0;
 
-  /// Asks the name servers again; `on_moved` is called if the answer has changed. A session keeps the addresses that it
-  /// was opened with: the C client can be given others only at the price of other faults.
+  /// Asks the name servers again; `on_moved` is called if there are other servers than the session was given. A session
+  /// keeps the addresses that it was opened with: the C client can be given others only at the price of other faults.
   virtual void look_for_moved_hosts(std::uint64_t /*epoch*/, connector_listener& /*listener*/) {}
 
   /// Closes a session in the background: a connected one is ended at the ensemble, with its ephemeral nodes.

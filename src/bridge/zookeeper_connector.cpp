@@ -25,9 +25,12 @@ struct servers {
   std::string failure;
 };
 
-servers find_servers(const std::vector<std::string>& hosts) {
+servers find_servers(const std::vector<std::string>& hosts, const std::vector<std::string>& without = {}) {
   servers found;
   auto addresses = resolve(hosts, found.failure);
+  std::erase_if(addresses, [&](const std::string& each) {
+    return std::find(without.begin(), without.end(), each) != without.end();
+  });
   if (addresses.empty()) return found;
   if (!found.failure.empty())
     log(log_level::warning, fmt::format("left out, as they do not resolve: {}", found.failure));
@@ -39,7 +42,10 @@ servers find_servers(const std::vector<std::string>& hosts) {
 }
 
 void open_handle(std::uint64_t epoch, connector_listener& listener, const handle_options& options, servers found) {
-  if (found.list.empty()) return listener.on_opened(epoch, nullptr, "no host resolves: " + found.failure);
+  if (found.list.empty()) {
+    auto failure = found.failure.empty() ? std::string{} : "no host resolves: " + found.failure;
+    return listener.on_opened(epoch, nullptr, std::move(failure));
+  }
   auto handle = std::make_unique<zookeeper_handle>(epoch, listener, options);
   auto failure = handle->open(found.list);
   if (!failure.empty()) return listener.on_opened(epoch, nullptr, std::move(failure));
@@ -67,10 +73,11 @@ zookeeper_connector::zookeeper_connector(connector_options options) {
 
 zookeeper_connector::~zookeeper_connector() = default;
 
-void zookeeper_connector::open(std::uint64_t epoch, connector_listener& listener) {
+void zookeeper_connector::open(std::uint64_t epoch, connector_listener& listener,
+                               const std::vector<std::string>& without) {
   helpers_.run_in_halves(
-      [epoch, &listener, hosts = hosts_, options = options_, known = known_]() -> std::function<void()> {
-        auto found = find_servers(*hosts);
+      [epoch, &listener, hosts = hosts_, options = options_, known = known_, without]() -> std::function<void()> {
+        auto found = find_servers(*hosts, without);
         {
           const std::lock_guard lock{known->mutex};
           known->sorted = found.sorted;

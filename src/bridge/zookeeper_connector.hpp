@@ -28,7 +28,7 @@ class zookeeper_connector final : public connector {
   ~zookeeper_connector() override;
 
   /// @throws std::system_error when the system has no thread for it
-  void open(std::uint64_t epoch, connector_listener& listener) override;
+  void open(std::uint64_t epoch, connector_listener& listener, const std::vector<std::string>& without = {}) override;
 
   void look_for_moved_hosts(std::uint64_t epoch, connector_listener& listener) override;
 

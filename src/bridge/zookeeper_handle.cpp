@@ -17,6 +17,8 @@
 #include "bridge/client_tls.hpp"
 #include "bridge/multi.hpp"
 #include "bridge/reply_codes.hpp"
+#include "bridge/reply_values.hpp"
+#include "bridge/resolver.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -29,11 +31,6 @@ constexpr auto drain_time = 500ms;
 
 /// What zookeeper_close gets for queueing the completions of what is in flight then; it needs about a microsecond each.
 constexpr auto head_start = 50ms;
-
-node_stat to_stat(const Stat* stat) {
-  if (stat == nullptr) return {};
-  return {.czxid = stat->czxid, .ephemeral_owner = stat->ephemeralOwner, .ctime = stat->ctime};
-}
 
 int to_mode(create_mode mode) {
   switch (mode) {
@@ -51,6 +48,14 @@ watch_event to_watch_event(int type) {
   if (type == ZOO_DELETED_EVENT) return watch_event::deleted;
   if (type == ZOO_CHILD_EVENT) return watch_event::children_changed;
   return watch_event::changed;  // also created, and "not watching any more": whoever hears it looks again
+}
+
+/// @returns the address of the server it is connected to; empty when the connection has gone again.
+std::string server_of(zhandle_t* handle) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  auto* const address = reinterpret_cast<sockaddr*>(&storage);
+  return zookeeper_get_connected_host(handle, address, &size) == nullptr ? std::string{} : to_text(address, size);
 }
 
 }  // namespace
@@ -77,21 +82,22 @@ struct completions {
 
   static void created(int rc, const char* path, const Stat* stat, const void* data) noexcept {
     reply with;
-    if (rc == ZOK && path != nullptr) with.path = path;
+    if (path != nullptr) with.path = path;
+    if (rc == ZOK && with.path.empty()) rc = ZRUNTIMEINCONSISTENCY;  // it is there, and will be looked for
     with.stat = to_stat(stat);
     answer(data, rc, std::move(with));
   }
 
   static void read(int rc, const char* value, int size, const Stat* stat, const void* data) noexcept {
     reply with;
-    if (rc == ZOK && value != nullptr && size > 0) with.data.assign(value, static_cast<std::size_t>(size));
+    if (rc == ZOK) copy_data(value, size, with);
     with.stat = to_stat(stat);
     answer(data, rc, std::move(with));
   }
 
   static void listed(int rc, const String_vector* names, const void* data) noexcept {
     reply with;
-    if (rc == ZOK && names != nullptr) with.children.assign(names->data, names->data + names->count);
+    if (rc == ZOK && !copy_names(names, with.children)) rc = ZMARSHALLINGERROR;
     answer(data, rc, std::move(with));
   }
 
@@ -215,7 +221,8 @@ void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
     if (!authenticate(handle)) return;  // the connection is gone again: the next one is the first
     connected_ = true;
     const std::chrono::milliseconds timeout{zoo_recv_timeout(handle)};
-    listener_.on_connection(epoch_, connection_state::connected, {zoo_client_id(handle)->client_id, timeout});
+    listener_.on_connection(epoch_, connection_state::connected,
+                            {zoo_client_id(handle)->client_id, timeout, server_of(handle)});
     return;
   }
   const bool was_connected = std::exchange(connected_, false);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -75,7 +76,7 @@ class fair_place final : public ticket_listener, public std::enable_shared_from_
   fair_place(std::shared_ptr<fair_line> line, patience how) : line_{std::move(line)}, how_{how} {}
 
   // Of a `latchkey::ticket`. Without the strand; they wait.
-  std::size_t ahead();
+  std::optional<std::size_t> ahead(duration timeout, std::stop_token stop);
   bool wait(duration timeout, std::stop_token stop);
   void cancel() noexcept;
   bool lost() const;

@@ -12,7 +12,7 @@ namespace latchkey::detail {
 
 // Of a ticket ----------
 
-std::size_t fair_place::ahead() {
+std::optional<std::size_t> fair_place::ahead(duration timeout, std::stop_token stop) {
   auto& core = *line_->core_;
   const auto is_first = core.strand().run([&] {
     require_place();
@@ -20,10 +20,11 @@ std::size_t fair_place::ahead() {
   });
   if (is_first) return 0;
   const auto listed =
-      inquire(core, line_->path_, {{.kind = operation::children, .path = *line_->absolute_}}, duration::max());
+      inquire(core, line_->path_, {{.kind = operation::children, .path = *line_->absolute_}}, timeout, std::move(stop));
+  if (!listed) return std::nullopt;
   return core.strand().run([&]() -> std::size_t {
     require_place();
-    const auto found = admit(listed.front().children, last_component(ticket_->node()));
+    const auto found = admit(listed->front().children, last_component(ticket_->node()));
     if (found.what == admission::verdict::gone) place_lost().raise();
     return found.blockers;
   });

@@ -2,119 +2,134 @@
 #include "queue/inquiry.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "queue/caller.hpp"
-
 namespace latchkey::detail {
 namespace {
 
-class inquiry : public std::enable_shared_from_this<inquiry> {
- public:
-  inquiry(client_core& core, std::string path, std::vector<request> what)
-      : core_{core}, path_{std::move(path)}, what_{std::move(what)} {}
+/// So many at the beginning: the first answers tell how large they are.
+constexpr std::size_t first_window = 8;
 
-  void start(duration timeout) {
-    const auto until = deadline_after(core_.strand().now(), timeout);
-    timer_ = core_.strand().at(until, [self = shared_from_this()] {
-      self->timer_ = {};
-      self->fail(
-          {errc::unreachable, "no server answered in time: is the ensemble up, and the connect string right?", {}});
-    });
-    send();
-  }
-
-  std::vector<reply> wait() {
-    point_.wait();
-    if (failed_) failed_->raise();
-    return std::move(answers_);
-  }
-
- private:
-  void send() {
-    if (over_) return;
-    if (core_.failed()) return fail(*core_.failed());
-    if (!core_.session().connected())
-      return void(connection_ = core_.when_connected([self = shared_from_this()] { self->send(); }));
-    answers_.assign(what_.size(), {});
-    missing_ = what_.size();
-    again_ = false;
-    for (std::size_t i = 0; i < what_.size(); ++i) {
-      core_.session().submit(what_[i], [self = shared_from_this(), i](reply& answer) { self->on_answer(i, answer); });
-    }
-    if (what_.empty()) end();
-  }
-
-  void on_answer(std::size_t index, reply& answer) {
-    switch (answer.code) {
-      case reply_code::ok:
-        // Now: what it may still show has gone by the time somebody reads this.
-        if (what_[index].kind == operation::children) {
-          answer.children = core_.reaper().remaining(what_[index].path, answer.children);
-        }
-        break;
-      case reply_code::no_node:
-        break;
-      case reply_code::not_sent:
-      case reply_code::unknown_outcome:
-      case reply_code::session_over:
-        again_ = true;
-        break;
-      case reply_code::no_permission:
-        fail({errc::not_authorised, "its ACL does not let us do that", {}});
-        break;
-      default:
-        fail({errc::refused,
-              fmt::format("the ensemble refuses the request (reply {})", static_cast<int>(answer.code)),
-              {}});
-    }
-    answers_[index] = std::move(answer);
-    if (--missing_ != 0 || over_) return;
-    // Not at once: the connection's end is still being told.
-    if (again_) {
-      core_.strand().in({}, [self = shared_from_this()] { self->send(); });
-    } else {
-      end();
-    }
-  }
-
-  void fail(const failure& why) {
-    if (over_) return;
-    failed_ = why.at(path_);
-    end();
-  }
-
-  void end() {
-    over_ = true;
-    core_.strand().cancel(timer_);
-    core_.forget_connected(connection_);
-    core_.strand().wake({shared_from_this(), &point_});
-  }
-
-  client_core& core_;
-  const std::string path_;
-  const std::vector<request> what_;
-  wait_point point_;
-  timer_id timer_;
-  std::uint64_t connection_ = 0;
-  std::vector<reply> answers_;
-  std::size_t missing_ = 0;
-  bool again_ = false;
-  bool over_ = false;
-  std::optional<failure> failed_;
-};
+/// Of answers under way: what comes before a proof's own answer.
+constexpr std::size_t most_bytes = 1024 * 1024;
 
 }  // namespace
 
-std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout) {
+inquiry::inquiry(client_core& core, std::string path, std::vector<request> what)
+    : core_{core}, path_{std::move(path)}, what_{std::move(what)}, answers_(what_.size()) {}
+
+void inquiry::start(time_point until) {
+  timer_ = core_.strand().at(until, [self = shared_from_this()] {
+    self->timer_ = {};
+    self->cancel();
+  });
+  send();
+}
+
+void inquiry::cancel() {
+  if (!over_) end();
+}
+
+std::optional<std::vector<reply>> inquiry::wait() {
+  point_.wait();
+  if (failed_) failed_->raise();
+  if (answered_ != what_.size()) return std::nullopt;
+  std::vector<reply> all;
+  all.reserve(answers_.size());
+  for (auto& each : answers_) all.push_back(std::move(*each));
+  return all;
+}
+
+void inquiry::send() {
+  if (over_) return;
+  if (core_.failed()) return fail(*core_.failed());
+  if (!core_.session().connected())
+    return void(connection_ = core_.when_connected([self = shared_from_this()] { self->send(); }));
+  again_ = false;
+  next_ = 0;
+  send_more();
+}
+
+/// A sync is of use only to the list behind it, over the same connection: it goes along when that is sent again.
+bool inquiry::is_answered(std::size_t index) const noexcept {
+  if (!answers_[index]) return false;
+  return what_[index].kind != operation::sync || index + 1 == what_.size() || is_answered(index + 1);
+}
+
+std::size_t inquiry::window() const noexcept {
+  const auto by_size = largest_ == 0 ? most_at_once : std::max<std::size_t>(1, most_bytes / largest_);
+  return std::min({most_at_once, first_window + answered_, by_size});
+}
+
+void inquiry::send_more() {
+  for (; next_ < what_.size() && waiting_ < window(); ++next_) {
+    if (is_answered(next_)) continue;
+    ++waiting_;
+    core_.session().submit(what_[next_],
+                           [self = shared_from_this(), i = next_](reply& answer) { self->on_answer(i, answer); });
+  }
+  if (waiting_ == 0) end();
+}
+
+void inquiry::on_answer(std::size_t index, reply& answer) {
+  if (over_) return;  // too late
+  --waiting_;
+  switch (answer.code) {
+    case reply_code::ok:
+      // Now: what it may still show has gone by the time somebody reads this.
+      if (what_[index].kind == operation::children) {
+        answer.children = core_.reaper().remaining(what_[index].path, answer.children);
+      }
+      [[fallthrough]];
+    case reply_code::no_node:
+      largest_ = std::max(largest_, answer.data_size);
+      if (!answers_[index]) ++answered_;
+      answers_[index] = std::move(answer);
+      break;
+    case reply_code::not_sent:
+    case reply_code::unknown_outcome:
+    case reply_code::session_over:
+      again_ = true;
+      break;
+    case reply_code::no_permission:
+      return fail({errc::not_authorised, "its ACL does not let us do that", {}});
+    default:
+      return fail({errc::refused,
+                   fmt::format("the ensemble refuses the request (reply {})", static_cast<int>(answer.code)),
+                   {}});
+  }
+  if (!again_) return send_more();
+  // Not at once: the connection's end is still being told.
+  if (waiting_ == 0) core_.strand().in({}, [self = shared_from_this()] { self->send(); });
+}
+
+void inquiry::fail(const failure& why) {
+  if (over_) return;
+  failed_ = why.at(path_);
+  end();
+}
+
+void inquiry::end() {
+  over_ = true;
+  core_.strand().cancel(timer_);
+  core_.forget_connected(connection_);
+  core_.strand().wake({shared_from_this(), &point_});
+}
+
+std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,
+                                          duration timeout, std::stop_token stop) {
+  auto& strand = core.strand();
   const auto asked = std::make_shared<inquiry>(core, path, std::move(what));
-  core.strand().run([&] { asked->start(timeout); });
+  strand.run([&] { asked->start(deadline_after(strand.now(), timeout)); });
+  const std::stop_callback on_stop{std::move(stop), [&] { strand.run([&] { asked->cancel(); }); }};
   return asked->wait();
+}
+
+std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout) {
+  if (auto answers = inquire(core, path, std::move(what), timeout, {})) return *std::move(answers);
+  throw error{errc::unreachable, "no server answered in time: is the ensemble up, and the connect string right?", path};
 }
 
 }  // namespace latchkey::detail

@@ -3,19 +3,67 @@
 
 /// Requests of no ticket: to look at a queue, and to speak to those in it.
 
+#include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "bridge/wait_point.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
 
-/// Sends requests that may be repeated, in one round trip, and waits for the answers: through outages and lost
-/// sessions, where it sends them again. Without the strand; suspends the fiber, or blocks the thread.
-/// @param path of the lock, for the errors
-/// @returns the answers, in the order of the requests, each `ok` or `no_node`; children without our own that are
-/// about to go
-/// @throws error unreachable (no answers within `timeout`), not_authorised, closed, ...
+/// Requests that may be repeated, sent again after outages and in new sessions until all are answered. Never more than
+/// `most_at_once` are under way, and fewer when their answers are large: the proofs of this client's grants come in
+/// between. With the strand held, but for `wait`.
+class inquiry : public std::enable_shared_from_this<inquiry> {
+ public:
+  static constexpr std::size_t most_at_once = 64;
+
+  /// @param path of the lock, for the errors
+  inquiry(client_core& core, std::string path, std::vector<request> what);
+
+  void start(time_point until);
+  /// Forgets what has not been answered.
+  void cancel();
+  bool over() const noexcept { return over_; }
+
+  /// Suspends the fiber, or blocks the thread. Without the strand.
+  /// @returns the answers, in the order of the requests, each `ok` or `no_node`; nothing when it was cancelled, or
+  /// time was up. @throws error not_authorised, closed, ...
+  std::optional<std::vector<reply>> wait();
+
+ private:
+  void send();
+  void send_more();
+  std::size_t window() const noexcept;
+  bool is_answered(std::size_t index) const noexcept;
+  void on_answer(std::size_t index, reply& answer);
+  void fail(const failure& why);
+  void end();
+
+  client_core& core_;
+  const std::string path_;
+  const std::vector<request> what_;
+  wait_point point_;
+  timer_id timer_;
+  std::uint64_t connection_ = 0;
+  std::vector<std::optional<reply>> answers_;
+  std::size_t next_ = 0;     // to be sent
+  std::size_t waiting_ = 0;  // for an answer
+  std::size_t answered_ = 0;
+  std::size_t largest_ = 0;  // answer, in bytes
+  bool again_ = false;
+  bool over_ = false;
+  std::optional<failure> failed_;
+};
+
+/// Asks, and waits for the answers. Without the strand. @returns as `inquiry::wait`
+std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,
+                                          duration timeout, std::stop_token stop);
+
+/// @returns the answers. @throws error unreachable (not all of them within `timeout`), not_authorised, closed, ...
 std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout);
 
 }  // namespace latchkey::detail

@@ -41,7 +41,8 @@ void ticket::begin(std::unique_ptr<former_place> former) {
   parents_made_ = 0;
   parent_failure_ = nullptr;
   if (!through().connected()) return await_connection();
-  if (patience_ == patience::once) return peek();
+  // What cannot be deleted would be one node more each time: look first.
+  if (patience_ == patience::once || core_->reaper().has_refused(*path_)) return peek();
   enqueue(std::move(former));
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <latchkey/fencing_token.hpp>
 
@@ -159,6 +160,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void on_connected() override;
   void on_session_over() override;
   void on_failure(const failure& why) override;
+  void on_deletion_refused(const std::string& node) override;
   void on_suspect() override { listener_->on_suspect(); }
   void on_lost(loss_reason why) override;
   void on_proved() override;
@@ -169,6 +171,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void queue_again();
   void peek();
   void on_peeked(const reply& listed);
+  std::vector<std::string> of_others(const std::vector<std::string>& children) const;
   void enqueue(std::unique_ptr<former_place> former = {});
   void send_create(const std::shared_ptr<former_place>& former = {});
   void on_created(reply& created);
@@ -207,6 +210,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void delayed();
   void resume();
   void refuse();
+  bool refuse_behind_own(const std::vector<std::string>& children);
   void exhausted();
   void fail(errc code, std::string what);
   bool explain(reply_code code);

@@ -30,16 +30,22 @@ void ticket::peek() {
 void ticket::on_peeked(const reply& listed) {
   switch (listed.code) {
     case reply_code::ok:
-      if (patience_ == patience::once && is_held(listed.children, kind_) &&
-          is_held(core_->reaper().remaining(*path_, listed.children), kind_)) {
+      if (patience_ == patience::once && is_held(listed.children, kind_) && is_held(of_others(listed.children), kind_))
         return refuse();
-      }
-      return enqueue();
+      if (!refuse_behind_own(listed.children)) enqueue();
+      return;
     case reply_code::no_node:
       return enqueue();
     default:
       if (!explain(listed.code)) resume();
   }
+}
+
+/// @returns `children` without those of ours with which nobody holds anything.
+std::vector<std::string> ticket::of_others(const std::vector<std::string>& children) const {
+  auto left = core_->reaper().remaining(*path_, children);
+  for (const auto& name : core_->reaper().refused(*path_, left)) std::erase(left, name);
+  return left;
 }
 
 // Enqueue ----------

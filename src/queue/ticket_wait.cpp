@@ -42,6 +42,7 @@ void ticket::decide(const reply& listed) {
     if (!explain(listed.code)) resume();
     return;
   }
+  if (refuse_behind_own(listed.children)) return;
   auto verdict = admit(listed.children, last_component(node_));
   std::vector<std::string> remaining;
   if (verdict.what == admission::verdict::wait && core_->reaper().removes(join(*path_, verdict.blocker))) {
@@ -118,6 +119,28 @@ void ticket::on_blocker_gone(const std::string& blocker) {
   look();
 }
 
+// Behind ourselves ----------
+
+/// A node of ours that the ensemble does not let us delete stays until our session ends: who waits behind it would wait
+/// for this client itself.
+bool ticket::refuse_behind_own(const std::vector<std::string>& children) {
+  const auto mine = parse_contender(last_component(node_));
+  for (const auto& name : core_->reaper().refused(*path_, children)) {
+    const auto theirs = parse_contender(name);
+    if (!theirs || !blocks(theirs->kind, kind_) || (mine && theirs->number > mine->number)) continue;
+    core_->reaper().try_again(join(*path_, name));
+    fail(errc::not_authorised, "its ACL does not let us delete " + name +
+                                   ", an earlier entry of this client, behind which nobody gets the lock: a lock needs "
+                                   "the permissions c, d and r");
+    return true;
+  }
+  return false;
+}
+
+void ticket::on_deletion_refused(const std::string& node) {
+  if (state_ == state::watching && parent_of(node) == *path_) look_again();
+}
+
 // Neighbours ----------
 
 /// The create was sent without a list: see `neighbours`.
@@ -149,7 +172,7 @@ void ticket::step_out() {
   if (ahead != nullptr) ahead->follower_ = behind;
   if (behind == nullptr) return;
   behind->following_ = ahead;
-  if (ahead != nullptr) return;
+  if (ahead != nullptr || core_->failed()) return;
   if (first_) {
     behind->admitted();
   } else {

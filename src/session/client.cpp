@@ -54,6 +54,20 @@ void require_resolvable(const std::vector<std::string>& hosts) {
   if (!resolved) throw error{errc::unresolvable_host, failure};
 }
 
+/// What the observer is granted for the last events, though `close_timeout` be over.
+constexpr std::chrono::milliseconds for_last_events{100};
+
+/// Waits for the callbacks that have been posted; one that has not returned by `until` is left to itself.
+void end_events(detail::client_core& core, detail::time_point until) {
+  auto& strand = core.strand();
+  const auto ended = std::make_shared<detail::wait_point>();
+  auto timer = strand.run([&] { return strand.at(until, [&strand, ended] { strand.wake(ended); }); });
+  core.events().stop([ended] { ended->notify(); });
+  ended->wait();
+  strand.run([&] { strand.cancel(timer); });
+  core.events().abandon();
+}
+
 }  // namespace
 
 client::client(std::string connect_string, client_options options) {
@@ -87,8 +101,10 @@ void client::close() {
   }
   const auto waiter = std::make_shared<detail::wait_point>();
   auto& strand = core_->strand();
+  const auto until = detail::deadline_after(strand.now(), core_->options().close_timeout);
   strand.run([&] { core_->close([&strand, waiter] { strand.wake(waiter); }); });
   waiter->wait();
+  end_events(*core_, std::max(until, detail::deadline_after(strand.now(), for_last_events)));
   core_->stop_threads();
 }
 

@@ -14,6 +14,19 @@ session_timing timing_of(const client_options& options) {
           .trusts_network = !options.keep_lease_ready};
 }
 
+std::string describe_refusal(const client_options& options, std::chrono::milliseconds given) {
+  if (given > options.session_timeout) {
+    return fmt::format("the session timeout of {} ms is below the ensemble's minimum, {} ms: ask for at least that",
+                       options.session_timeout.count(), given.count());
+  }
+  return fmt::format(
+      "the ensemble agrees to a session timeout of {} ms at most, and with a tickTime of {} ms no lease can be kept "
+      "with "
+      "less than {} ms: raise maxSessionTimeout of the servers",
+      given.count(), options.server_tick.count(),
+      std::chrono::ceil<std::chrono::milliseconds>(session_timing::shortest(options.server_tick)).count());
+}
+
 }  // namespace
 
 client_core::client_core(client_options options, std::string chroot, std::shared_ptr<detail::strand> own,
@@ -22,9 +35,13 @@ client_core::client_core(client_options options, std::string chroot, std::shared
       chroot_{std::move(chroot)},
       strand_{std::move(own)},
       connector_{std::move(opener)},
-      session_{*strand_, *connector_, options_.session_timeout, *this},
+      session_{*strand_, *connector_, options_.session_timeout, *this, session_timing::shortest(options_.server_tick)},
       reaper_{*strand_, session_},
-      prover_{*strand_, session_, timing_of(options_)} {}
+      prover_{*strand_, session_, timing_of(options_)} {
+  reaper_.when_refused([this](const std::string& node) {
+    for_each_observer([&](session_observer& observer) { observer.on_deletion_refused(node); });
+  });
+}
 
 client_core::~client_core() {
   connector_.reset();  // waits for the threads that call us
@@ -85,12 +102,7 @@ void client_core::on_session_over(session_end why) {
            loss_reason::access_revoked);
       break;
     case session_end::timeout_refused:
-      fail({errc::session_timeout_refused,
-            fmt::format(
-                "the session timeout of {} ms is below the ensemble's minimum, {} ms: ask for at least that, or lower "
-                "minSessionTimeout of the servers",
-                options_.session_timeout.count(), session_.info().timeout.count()),
-            {}},
+      fail({errc::session_timeout_refused, describe_refusal(options_, session_.info().timeout), {}},
            loss_reason::client_closed);
   }
   reaper_.on_session_over();  // last: what has ended with the session has been handed to it
@@ -140,7 +152,7 @@ void client_core::close_session() {
 
 void client_core::tell(client_event event) {
   if (!options_.observer) return;
-  post([observer = options_.observer, event = std::move(event)] { observer(event); });
+  post_if_open([observer = options_.observer, event = std::move(event)] { observer(event); });
 }
 
 }  // namespace latchkey::detail

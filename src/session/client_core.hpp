@@ -40,6 +40,8 @@ class session_observer {
   virtual void on_connected() = 0;
   virtual void on_session_over() = 0;
   virtual void on_failure(const failure& why) = 0;
+  /// The ensemble does not let us delete this node of ours.
+  virtual void on_deletion_refused(const std::string& /*node*/) {}
 
  protected:
   ~session_observer() = default;
@@ -92,11 +94,13 @@ class client_core final : session_listener {
 
   /// Starts the thread that runs the timers. Without the strand. (A simulation runs them itself.)
   void start_timers() { timers_ = std::make_unique<timer_thread>(strand_); }
-  /// Ends both threads. Without the strand, after `close`.
+  /// Ends both threads, but for one that has been abandoned. Without the strand, after `close`.
   void stop_threads();
 
   /// Runs a callback of a user on the event thread. From anywhere.
   void post(std::function<void()> callback) { events_.post(std::move(callback)); }
+  /// As `post`, of what does not run when the client has been closed before its turn comes.
+  void post_if_open(std::function<void()> callback) { events_.post(std::move(callback), when_abandoned::drop); }
   event_thread& events() noexcept { return events_; }
 
  private:

@@ -1,49 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/events.hpp"
 
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "bridge/blocked_signals.hpp"
 
 namespace latchkey::detail {
 
-event_thread::event_thread() {
+struct event_thread::state {
+  struct posted {
+    std::function<void()> callback;
+    when_abandoned what;
+  };
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<posted> queue;
+  bool stopping = false;
+  bool over = false;  // ended, or abandoned
+  bool joinable = true;
+  std::vector<std::function<void()>> on_ended;
+
+  void run();
+  void end(std::unique_lock<std::mutex>& lock);
+};
+
+void event_thread::state::run() {
+  std::unique_lock lock{mutex};
+  while (true) {
+    changed.wait(lock, [this] { return stopping || !queue.empty(); });
+    if (queue.empty()) break;
+    auto next = std::move(queue.front());
+    queue.pop_front();
+    const bool dropped = over && next.what == when_abandoned::drop;
+    lock.unlock();
+    if (!dropped) next.callback();
+    next.callback = nullptr;  // what it holds goes without the lock
+    lock.lock();
+  }
+  end(lock);
+}
+
+void event_thread::state::end(std::unique_lock<std::mutex>& lock) {
+  over = true;
+  const auto told = std::exchange(on_ended, {});
+  lock.unlock();
+  for (const auto& each : told) each();
+  lock.lock();
+}
+
+event_thread::event_thread() : state_{std::make_shared<state>()} {
   const blocked_signals none;
-  thread_ = std::thread{[this] { run(); }};
+  thread_ = std::thread{[shared = state_] { shared->run(); }};
   id_ = thread_.get_id();
 }
 
 event_thread::~event_thread() { stop(); }
 
-void event_thread::post(std::function<void()> callback) {
+void event_thread::post(std::function<void()> callback, when_abandoned what) {
   {
-    const std::lock_guard lock{mutex_};
-    if (stopping_) return;
-    queue_.push_back(std::move(callback));
+    const std::lock_guard lock{state_->mutex};
+    if (state_->stopping) return;
+    state_->queue.push_back({std::move(callback), what});
   }
-  posted_.notify_one();
+  state_->changed.notify_one();
+}
+
+void event_thread::stop(std::function<void()> on_ended) {
+  {
+    std::unique_lock lock{state_->mutex};
+    state_->stopping = true;
+    if (!state_->over) {
+      state_->on_ended.push_back(std::exchange(on_ended, nullptr));
+    }
+  }
+  state_->changed.notify_one();
+  if (on_ended) on_ended();
+}
+
+void event_thread::abandon() {
+  std::unique_lock lock{state_->mutex};
+  if (state_->over) return;
+  state_->joinable = false;
+  thread_.detach();
+  state_->end(lock);
 }
 
 void event_thread::stop() {
+  stop([] {});
   {
-    const std::lock_guard lock{mutex_};
-    stopping_ = true;
+    const std::lock_guard lock{state_->mutex};
+    if (!std::exchange(state_->joinable, false)) return;
   }
-  posted_.notify_one();
-  if (thread_.joinable()) thread_.join();
-}
-
-void event_thread::run() {
-  std::unique_lock lock{mutex_};
-  while (true) {
-    posted_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    {
-      const auto callback = std::move(queue_.front());
-      queue_.pop_front();
-      lock.unlock();
-      callback();
-    }
-    lock.lock();
-  }
+  thread_.join();
 }
 
 }  // namespace latchkey::detail

@@ -3,38 +3,48 @@
 
 /// The thread on which callbacks of users run.
 
-#include <condition_variable>
-#include <deque>
+#include <cstdint>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <thread>
 
 namespace latchkey::detail {
 
+/// What becomes of a callback for which the end of the thread does not wait any longer.
+enum class when_abandoned : std::uint8_t {
+  run,   ///< it runs later: a stop token of a grant must be requested
+  drop,  ///< it does not run: who would be told is gone
+};
+
 /// Runs callbacks one after another, in the order they were posted. A slow one delays the ones after it and nothing
-/// else.
+/// else: one that never returns is left to itself, with the thread.
 class event_thread {
  public:
   event_thread();
-  ~event_thread();
+  ~event_thread();  ///< as `stop()`
   event_thread(const event_thread&) = delete;
   event_thread& operator=(const event_thread&) = delete;
 
   /// From any thread; does not wait. After `stop()` nothing happens.
-  void post(std::function<void()> callback);
+  void post(std::function<void()> callback, when_abandoned what = when_abandoned::run);
 
-  /// Runs what has been posted, then ends and joins the thread. Not from a callback.
+  /// Runs what has been posted, then ends the thread. `on_ended` is called then, on that thread, or by `abandon()`; at
+  /// once if either has been. Does not wait.
+  void stop(std::function<void()> on_ended);
+
+  /// @pre stop(...). If a callback is still running, the thread is left to itself: it runs what is to be run
+  /// nevertheless, and ends.
+  void abandon();
+
+  /// Runs what has been posted, then ends and joins the thread, unless it has been abandoned. Not from a callback.
   void stop();
 
   bool is_this_thread() const noexcept { return id_ == std::this_thread::get_id(); }
 
  private:
-  void run();
+  struct state;
 
-  std::mutex mutex_;
-  std::condition_variable posted_;
-  std::deque<std::function<void()>> queue_;
-  bool stopping_ = false;
+  std::shared_ptr<state> state_;  // the thread may outlive this object
   std::thread thread_;
   std::thread::id id_;  // also while `stop()` joins on another thread
 };

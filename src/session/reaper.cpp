@@ -80,6 +80,7 @@ void reaper::on_session_over() {
   gathered_.clear();
   removed_.clear();
   obligations_.clear();
+  refused_.clear();
 }
 
 void reaper::discharge(std::uint64_t id) {
@@ -210,13 +211,46 @@ void reaper::settle(std::uint64_t id, reply_code code) {
     case reply_code::session_over:
       break;
     default:
-      log(log_level::error,
-          fmt::format("{}: the ensemble refuses to delete this node of ours (reply {}): it stays until "
-                      "the session ends; does the ACL of its parent give us the permission 'd'?",
-                      what.path, static_cast<int>(code)));
+      if (!what.prefix.empty()) break;  // the list was refused: what there is to delete is not known
+      const auto path = what.path;
+      removed_.erase(path);
+      obligations_.erase(at);
+      return remember_refused(path, code);
   }
   if (what.prefix.empty()) removed_.erase(what.path);
   obligations_.erase(at);
+}
+
+// Refused ----------
+
+void reaper::remember_refused(const std::string& path, reply_code code) {
+  log(log_level::error, fmt::format("{}: the ensemble refuses to delete this node of ours (reply {}): it stays until "
+                                    "the session ends; does the ACL of its parent give us the permission 'd'?",
+                                    path, static_cast<int>(code)));
+  if (code != reply_code::no_permission) return;
+  refused_.insert(path);
+  if (on_refused_) on_refused_(path);
+}
+
+std::vector<std::string> reaper::refused(const std::string& parent, const std::vector<std::string>& children) const {
+  std::vector<std::string> found;
+  if (refused_.empty()) return found;
+  std::copy_if(children.begin(), children.end(), std::back_inserter(found),
+               [&](const std::string& name) { return refused_.contains(join(parent, name)); });
+  return found;
+}
+
+bool reaper::has_refused(const std::string& parent) const {
+  if (refused_.empty()) return false;
+  return std::any_of(refused_.begin(), refused_.end(),
+                     [&](const std::string& each) { return parent_of(each) == parent; });
+}
+
+void reaper::try_again(const std::string& path) {
+  if (!session_.connected()) return;
+  session_.submit({.kind = operation::remove, .path = path}, [this, path](const reply& removed) {
+    if (removed.code == reply_code::ok || removed.code == reply_code::no_node) refused_.erase(path);
+  });
 }
 
 }  // namespace latchkey::detail

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -63,6 +65,17 @@ class reaper {
 
   bool idle() const noexcept { return obligations_.empty(); }
 
+  // What the ensemble does not let us delete: it stays until the session ends, and nobody gets past it.
+
+  /// `what` is called with the path of each such node.
+  void when_refused(std::function<void(const std::string&)> what) { on_refused_ = std::move(what); }
+  /// @returns those of `children` of `parent` that are such nodes.
+  std::vector<std::string> refused(const std::string& parent, const std::vector<std::string>& children) const;
+  /// @returns whether there is one below `parent`.
+  bool has_refused(const std::string& parent) const;
+  /// Asks once more for its deletion, which may be allowed by now.
+  void try_again(const std::string& path);
+
   void on_connected();
   /// The ensemble has deleted the nodes of the session together with it.
   void on_session_over();
@@ -92,6 +105,7 @@ class reaper {
   void on_listed(std::uint64_t id, const reply& listed);
   void settle(std::uint64_t id, reply_code code);
   void settle_all(const numbers& ids, reply_code code);
+  void remember_refused(const std::string& path, reply_code code);
 
   strand& strand_;
   session& session_;
@@ -105,6 +119,8 @@ class reaper {
   std::size_t batches_ = 0;    // those of them that are transactions
   std::size_t hurried_ = 0;    // those of these for which somebody outside may wait
   std::uint64_t last_ = 0;
+  std::set<std::string> refused_;
+  std::function<void(const std::string&)> on_refused_;
 };
 
 }  // namespace latchkey::detail

@@ -18,23 +18,30 @@ using namespace std::chrono_literals;
 constexpr duration first_retry = 100ms;
 constexpr duration slowest_retry = 5s;
 
+/// Of servers in a row that give no session as short as wanted: more than an ensemble has.
+constexpr std::size_t most_refusals = 64;
+
 }  // namespace
 
-session::session(strand& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener)
+session::session(strand& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
+                 duration least_timeout)
     : strand_{own},
       connector_{opener},
       listener_{listener},
       wanted_timeout_{timeout},
+      least_timeout_{least_timeout},
       jitter_{static_cast<std::minstd_rand::result_type>(own.now().time_since_epoch().count())} {}
 
 void session::open() {
   ++epoch_;
   info_ = {};
   opened_at_ = strand_.now();
+  silence_ = {};
+  watched_ = false;
   connected_early_.reset();
   ++opening_;
   try {
-    connector_.open(epoch_, *this);
+    connector_.open(epoch_, *this, without_);
   } catch (const std::system_error& failed) {  // there are no more threads to be had
     --opening_;
     failure_ = failed.what();
@@ -57,10 +64,11 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
   strand_.run([&] {
     --opening_;
     if (epoch != epoch_ || closing_) {
-      retire_late(std::move(opened));
+      if (opened) connector_.retire(std::move(opened), [] {});
       return;
     }
     failure_ = std::move(failure);
+    if (!opened && failure_.empty()) return end(session_end::timeout_refused);
     if (!opened) {
       log(log_level::warning, failure_);
       return open_later();
@@ -72,31 +80,16 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
   });
 }
 
-/// What is opened when nobody wants it any more.
-void session::retire_late(std::unique_ptr<znodes> opened) {
-  auto on_closed = std::exchange(on_closed_, {});
-  if (!on_closed) on_closed = [] {};
-  if (opened) {
-    connector_.retire(std::move(opened), [this, on_closed = std::move(on_closed)] { strand_.run(on_closed); });
-  } else {
-    strand_.in(0ns, std::move(on_closed));
-  }
-}
-
 void session::close(std::function<void()> on_closed) {
   closing_ = true;
   strand_.cancel(open_timer_);
   strand_.cancel(move_timer_);
   strand_.cancel(overseer_);
-  if (opening_ != 0) {
-    on_closed_ = std::move(on_closed);
-    return;
-  }
   connected_ = false;
   answer_everything(reply_code::session_over);
   watches_.clear();
-  on_closed_ = std::move(on_closed);
-  retire_late(std::move(handle_));
+  if (!handle_) return void(strand_.in(0ns, std::move(on_closed)));
+  connector_.retire(std::move(handle_), [this, on_closed = std::move(on_closed)] { strand_.run(on_closed); });
 }
 
 void session::on_connection(std::uint64_t epoch, connection_state state, session_info info) {
@@ -119,13 +112,19 @@ void session::on_connection(std::uint64_t epoch, connection_state state, session
 }
 
 void session::become_connected(session_info info) {
+  const auto epoch = epoch_;
   become_disconnected();  // the C client may leave that event out
+  if (epoch != epoch_) return;
   const bool is_new = info_.id != info.id || !ever_connected_ || info_.timeout == 0ms;
-  info_ = info;
   // A longer timeout than asked for would keep the locks of a crashed holder longer than its owner has reckoned with.
-  if (info.timeout > wanted_timeout_) return end(session_end::timeout_refused);
+  // With one that is too short for the servers' tick there are no leases.
+  if (info.timeout > wanted_timeout_ || info.timeout < least_timeout_) return begin_elsewhere(std::move(info), is_new);
+  info_ = info;
   connected_ = true;
   ever_connected_ = true;
+  const bool silent_before = silence_.suspected();
+  silence_.connected(strand_.now(), watched_);
+  if (silent_before) submit({.kind = operation::sync, .path = "/"}, [](reply&) {});
   strand_.cancel(move_timer_);
   if (log_enabled()) {
     log(log_level::info, fmt::format("connected: session {:#x}, timeout {} ms", info.id, info.timeout.count()));
@@ -136,10 +135,37 @@ void session::become_connected(session_info info) {
 void session::become_disconnected() {
   if (!connected_) return;
   connected_ = false;
+  const bool hopeless = silence_.disconnected(strand_.now(), info_.timeout);
   // What was answered has been delivered before this event; the rest has no answer any more.
   answer_everything(reply_code::unknown_outcome);
   look_for_moved_hosts();
   listener_.on_disconnected();
+  if (hopeless) give_up();
+}
+
+/// Its nodes stay until it has expired: there is no connection on which to end it.
+void session::give_up() {
+  log(log_level::error,
+      fmt::format("session {:#x} has connected {} times without an answer to anything: a request, or the list of its "
+                  "watches, is probably larger than the servers take (jute.maxbuffer); beginning a new session",
+                  info_.id, silence_.connections()));
+  end(session_end::expired);
+}
+
+/// Without that server: the next session is given only those that have not refused. When none is left, or they have
+/// been out of reach for a while, all of them are asked again.
+void session::begin_elsewhere(session_info refused, bool is_new) {
+  log(log_level::warning, fmt::format("server {} agrees to no other session timeout than {} ms: trying the others",
+                                      refused.server, refused.timeout.count()));
+  auto without = without_;
+  without.push_back(std::move(refused.server));
+  given_ = refused.timeout > wanted_timeout_ ? std::min(given_, duration{refused.timeout}) : duration{refused.timeout};
+  if (without.size() > most_refusals) return end(session_end::timeout_refused);
+  if (!is_new) return end(session_end::expired, std::move(without));
+  strand_.cancel(move_timer_);
+  connector_.retire(std::move(handle_), [] {});
+  without_ = std::move(without);
+  open();
 }
 
 /// Whoever has been out of reach for longer than a session lasts may be so because every server has a new address.
@@ -160,13 +186,15 @@ void session::look_for_moved_hosts() {
 void session::on_moved(std::uint64_t epoch) {
   strand_.run([&] {
     if (epoch != epoch_ || closing_ || connected_ || !handle_) return;
-    log(log_level::warning, "the names of the hosts resolve to other addresses: beginning a new session there");
+    log(log_level::warning, "there are other servers than this session was given: beginning a new one with those");
     end(session_end::expired);
   });
 }
 
-void session::end(session_end why) {
+void session::end(session_end why, std::vector<std::string> without) {
   connected_ = false;
+  without_ = std::move(without);
+  if (why == session_end::timeout_refused) info_.timeout = std::chrono::floor<std::chrono::milliseconds>(given_);
   strand_.cancel(move_timer_);
   if (opening_ != 0) ++epoch_;  // refused before we have heard that it was opened: it will be retired then
   if (handle_) connector_.retire(std::move(handle_), [] {});

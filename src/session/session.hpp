@@ -16,6 +16,7 @@
 #include "bridge/strand.hpp"
 #include "bridge/znodes.hpp"
 #include "session/liveness.hpp"
+#include "session/silence.hpp"
 
 namespace latchkey::detail {
 
@@ -45,17 +46,21 @@ struct watch_id {
 };
 
 /// Holds the current session: opens one, keeps requests in flight, ends what the connection's loss has left open,
-/// routes watches, frees stuck requests, and after an expiry begins again. All of it with the strand held, but for the
-/// listeners' entry points, which take it.
+/// routes watches, frees stuck requests, and after an expiry begins again; so, too, when a server gives no session as
+/// short as was asked for while others may, and when no connection brings an answer (`silence`). All of it with the
+/// strand held, but for the listeners' entry points, which take it.
 class session final : connector_listener {
  public:
   using reply_callback = std::function<void(reply&)>;
   using watch_callback = std::function<void(watch_event)>;
 
-  session(strand& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener);
+  /// @param least_timeout a session with a shorter timeout is of no use
+  session(strand& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
+          duration least_timeout = {});
 
   void open();
-  /// Closes the session; `on_closed` runs, with the strand held, when nothing of it is left.
+  /// Closes the session; `on_closed` runs, with the strand held, when nothing of it is left. What is still being opened
+  /// is not waited for: it may ask name servers that do not answer, and is closed as soon as it has been opened.
   void close(std::function<void()> on_closed);
 
   bool connected() const noexcept { return connected_; }
@@ -113,9 +118,10 @@ class session final : connector_listener {
   void become_connected(session_info info);
   void become_disconnected();
   void look_for_moved_hosts();
-  void end(session_end why);
+  void end(session_end why, std::vector<std::string> without = {});
+  void begin_elsewhere(session_info refused, bool is_new);
+  void give_up();
   void open_later();
-  void retire_late(std::unique_ptr<znodes> opened);
   void send_in_turn(waiting next);
   void send(waiting next);
   void send_backlog();
@@ -130,6 +136,7 @@ class session final : connector_listener {
   connector& connector_;
   session_listener& listener_;
   duration wanted_timeout_;
+  duration least_timeout_;
 
   std::uint64_t epoch_ = 0;
   std::unique_ptr<znodes> handle_;
@@ -139,8 +146,11 @@ class session final : connector_listener {
   bool ever_connected_ = false;
   int opening_ = 0;                              // how many `on_opened` are still to come
   std::optional<session_info> connected_early_;  // before we have heard that it was opened
+  std::vector<std::string> without_;             // servers that give no session as short as wanted
+  duration given_ = duration::max();             // by those
+  silence silence_;
+  bool watched_ = false;  // the C client may have watches, to be set again at the next connection
   bool closing_ = false;
-  std::function<void()> on_closed_;
   std::string failure_;
   unsigned failures_ = 0;
   std::minstd_rand jitter_;

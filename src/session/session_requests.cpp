@@ -33,6 +33,11 @@ std::optional<evidence> evidence_of(operation kind, reply_code code) {
   return kind == operation::sync ? evidence::relayed : evidence::committed;
 }
 
+/// @returns whether a server has said so, and not the C client, of a connection that is lost.
+bool is_of_server(reply_code code) {
+  return code != reply_code::unknown_outcome && code != reply_code::not_sent && code != reply_code::session_over;
+}
+
 /// Data and children of a path are watched apart, and both end with it.
 bool concerns(watch_event event, bool of_children) {
   return event == watch_event::deleted || (event == watch_event::children_changed) == of_children;
@@ -48,6 +53,7 @@ watch_id session::submit(request what, reply_callback on_reply, watch_callback o
   watch_id watch{what.path, ++last_watch_};
   watches_[what.path].push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
   what.watch = true;
+  watched_ = true;
   send_in_turn({std::move(what), std::move(on_reply), watch});
   return watch;
 }
@@ -77,6 +83,7 @@ void session::send(waiting next) {
   const bool is_sent = handle_ && handle_->send(id, std::move(next.what));
   pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), !is_sent});
   ++unanswered_;
+  if (is_sent) silence_.asked();
   // Not at once: who sends it again should find another state of affairs.
   if (!is_sent) strand_.in(10ms, [this, id] { answer_refused(id + 1); });
   watch_over_requests();
@@ -93,6 +100,7 @@ void session::send_backlog() {
 void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
   strand_.run([&] {
     if (epoch != epoch_) return;
+    if (is_of_server(with.code)) silence_.answered();
     answer_refused(id);
     auto request = take(id);
     if (!request.on_reply) return;
@@ -167,6 +175,7 @@ void session::answer_everything(reply_code code) {
 void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view path) {
   strand_.run([&] {
     if (epoch != epoch_) return;
+    silence_.answered();
     const std::string key{path};
     // One by one: a callback may forget the watch of another.
     for (const auto last = last_watch_;;) {

@@ -56,6 +56,8 @@ TEST_SUITE("bad input") {
     auto options = quick();
     options.acl = {{"world", "anyone", "xyz"}};
     CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::bad_option);
+    options.acl = {{"world", "anyone", "crw"}};
+    CHECK(mentions(failure_of([&] { client{"127.0.0.1:1", options}; }).second, "d (delete)"));
     options = quick();
     options.tls = "ca.pem,client.pem,client.key,password";
     CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::unsupported);
@@ -125,6 +127,33 @@ TEST_SUITE("bad input") {
     theirs.unlock();
     CHECK(ours.try_lock_for(patience()));
     ours.unlock();
+  }
+
+  TEST_CASE("a path where we may not delete is an error, not a wait behind what we have left there") {
+    const auto path = fresh_path();
+    servers().create_all(path.substr(0, path.rfind('/')));
+    auto options = with_password("alice:secret");
+    options.acl = {{"auth", "", "cdrwa"}, {"world", "anyone", "cr"}};
+    client admitted{servers().connect_string(), options};
+    mutex theirs{admitted, path};
+    theirs.lock();
+    theirs.unlock();
+    REQUIRE(queued(path, 0));
+    client stranger{servers().connect_string(), quick()};
+    mutex lock{stranger, path};
+    lock.lock();
+    lock.unlock();
+    for (int i = 0; i < 3; ++i) {
+      const auto [code, what] = failure_of([&] { lock.lock(); });
+      CHECK(code == errc::not_authorised);
+      CHECK(mentions(what, path));
+      CHECK(mentions(what, "delete"));
+    }
+    CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::not_authorised);
+    CHECK(failure_of([&] { mutex(stranger, path).lock(); }).first == errc::not_authorised);
+    CHECK(queue_at(path).size() <= 2);
+    stranger.close();
+    CHECK(queued(path, 0));
   }
 
   TEST_CASE("a path below an ephemeral node is an error that says so") {

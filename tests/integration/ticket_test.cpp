@@ -140,6 +140,39 @@ TEST_SUITE("ticket") {
     CHECK(leaves_nothing(here.path));
   }
 
+  TEST_CASE_TEMPLATE("how many are ahead is known in time, or not at all", actors, LATCHKEY_ACTORS) {
+    const auto path = fresh_path();
+    client other{servers().connect_string(), quick(20s)};
+    fair_mutex theirs{other, path};
+    const std::lock_guard guard{theirs};
+    reached_by_proxy here{quick(20s)};
+    fair_mutex lock{here.owner, path};
+    actors all;
+    all.start([&] {
+      auto place = lock.enqueue();
+      CHECK(place.ahead_for(patience()) == 1);
+      CHECK(place.ahead_until(std::chrono::steady_clock::now() + patience()) == 1);
+      CHECK(place.ahead(std::stop_token{}) == 1);
+      here.net.black_hole();
+      const auto start = std::chrono::steady_clock::now();
+      CHECK_FALSE(place.ahead_for(100ms));
+      CHECK_FALSE(place.ahead_for(0ms));
+      CHECK_FALSE(place.ahead_until(std::chrono::steady_clock::now() - 1s));
+      const auto took = std::chrono::steady_clock::now() - start;
+      CHECK(took >= 100ms);
+      CHECK(took < 2s);
+      std::stop_source stop;
+      actors stopping;
+      stopping.start([&] { CHECK_FALSE(place.ahead(stop.get_token())); });
+      stopping.start([&] { stop.request_stop(); });
+      stopping.join();
+      CHECK_FALSE(place.ahead_for(1h, stop.get_token()));
+      here.net.heal();
+      CHECK(place.ahead() == 1);
+    });
+    all.join();
+  }
+
   TEST_CASE("places that have just been given up are ahead of nobody") {
     held_by_another here;
     std::vector<ticket> others;

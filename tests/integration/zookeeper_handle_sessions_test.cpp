@@ -12,6 +12,7 @@ TEST_CASE("a session connects and tells its id and the negotiated timeout") {
   CHECK(session.info_.id != 0);
   CHECK(session.info_.timeout == 4s);
   CHECK(session.states_.front() == connection_state::connected);
+  CHECK(session.info_.server == ensemble().connect_string());
 }
 
 TEST_CASE("an authentication scheme that the server does not know ends the session") {

@@ -39,7 +39,8 @@ fake_connector::~fake_connector() {
   for (auto* const each : sessions_) each->abandon();
 }
 
-void fake_connector::open(std::uint64_t epoch, detail::connector_listener& listener) {
+void fake_connector::open(std::uint64_t epoch, detail::connector_listener& listener,
+                          const std::vector<std::string>& /*without*/) {
   auto& time = ensemble_.time();
   const auto wait = time.random().between(100us, 5ms);
   if (ensemble_.next_open_fails()) {

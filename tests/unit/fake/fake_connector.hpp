@@ -19,7 +19,8 @@ class fake_connector final : public detail::connector {
   fake_connector(fake_ensemble& ensemble, std::chrono::milliseconds timeout, process_id process = process_id::none);
   ~fake_connector() override;
 
-  void open(std::uint64_t epoch, detail::connector_listener& listener) override;
+  void open(std::uint64_t epoch, detail::connector_listener& listener,
+            const std::vector<std::string>& without = {}) override;
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override;
 
   /// The next request of this kind meets this fault.

@@ -150,6 +150,7 @@ detail::reply fake_session::read(const packet& asked) {
     for (const auto child : node->children) found.children.emplace_back(ensemble_.paths().name(child));
   } else {
     if (node->mzxid != 0) found.data = ensemble_.log()[node->data].data;
+    found.data_size = found.data.size();
     found.stat = to_stat(*node);
   }
   if (asked.what.watch) server_->watch(list ? watch_kind::child : watch_kind::data, *number, *this);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the C client hands to a completion, copied. It passes on what a server has sent without looking at it.
+
+#include <string>
+#include <vector>
+
+#include "bridge/znodes.hpp"
+
+#include <zookeeper/zookeeper.h>
+
+namespace latchkey::detail {
+
+/// @returns false, and no names, when the list is none that a server sends: without entries, or with a count that they
+/// do not bear out. A part of a list must not be taken for all of it: a lock would be granted twice.
+bool copy_names(const String_vector* names, std::vector<std::string>& to);
+
+/// Copies what is of use of the data of a node: see `most_data`.
+void copy_data(const char* value, int size, reply& to);
+
+node_stat to_stat(const Stat* stat) noexcept;
+
+}  // namespace latchkey::detail

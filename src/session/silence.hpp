@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Notices a session that connects again and again without an answer. Pure: the time is an argument.
+
+#include "base/deadline.hpp"
+
+namespace latchkey::detail {
+
+/// A request that is larger than the servers take (jute.maxbuffer) makes them close the connection, and so does the
+/// list of watches that the C client sends first when it has reconnected. It then reconnects for ever, and each time
+/// the session lives on, with its nodes.
+///
+/// Counted are connections on which something was sent, that ended without an answer to anything, and soon: one that is
+/// lost because nothing comes through, as in a network that drops packets, ends only after two thirds of the session
+/// timeout. Such a session is given up when no grant can be left in it: after T without an answer.
+class silence {
+ public:
+  void connected(time_point now, bool sends_watches) noexcept {
+    connected_ = now;
+    asked_ = sends_watches;
+    answered_ = false;
+  }
+  void asked() noexcept { asked_ = true; }
+  void answered() noexcept {
+    answered_ = true;
+    connections_ = 0;
+  }
+
+  /// @param timeout of the session
+  /// @returns whether the session is to be given up.
+  bool disconnected(time_point now, duration timeout) noexcept {
+    if (answered_ || !asked_ || now - connected_ > timeout / 2) {
+      connections_ = 0;
+      return false;
+    }
+    if (connections_++ == 0) since_ = connected_;
+    return connections_ >= enough && now - since_ >= timeout;
+  }
+
+  /// @returns whether the last connection ended so: the next one had better ask for a sign of life.
+  bool suspected() const noexcept { return connections_ > 0; }
+  unsigned connections() const noexcept { return connections_; }
+
+  static constexpr unsigned enough = 5;
+
+ private:
+  time_point connected_{};
+  time_point since_{};
+  unsigned connections_ = 0;
+  bool asked_ = false;
+  bool answered_ = false;
+};
+
+}  // namespace latchkey::detail

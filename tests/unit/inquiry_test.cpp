@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A look at a queue that is long, or has much data in it.
+
+#include "queue/inquiry.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "fake/scripted_connector.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::inquiry;
+using detail::operation;
+using detail::reply_code;
+
+struct asking_client : scripted_client {
+  asking_client() {
+    opener->opens();
+    opener->connects({.id = 7, .timeout = 4s});
+  }
+  std::shared_ptr<inquiry> ask_for(std::size_t count, detail::duration timeout = 10s) {
+    std::vector<detail::request> reads;
+    for (std::size_t i = 0; i < count; ++i)
+      reads.push_back({.kind = operation::get, .path = "/q/" + std::to_string(i)});
+    return start(std::move(reads), timeout);
+  }
+  std::shared_ptr<inquiry> start(std::vector<detail::request> what, detail::duration timeout = 10s) {
+    const auto asked = std::make_shared<inquiry>(*core, "/q", std::move(what));
+    own->run([&] { asked->start(now + timeout); });
+    return asked;
+  }
+  /// Answers the oldest with so much data.
+  void answer_one(std::size_t size = 10) {
+    detail::reply with;
+    with.data_size = size;
+    const auto id = opener->sent.front().id;
+    opener->sent.erase(opener->sent.begin());
+    opener->openings.back().listener->on_reply(opener->openings.back().epoch, id, std::move(with));
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("inquiry") {
+  TEST_CASE("no more than 64 reads are under way at a time") {
+    asking_client w;
+    const auto asked = w.ask_for(1000);
+    std::size_t most = 0;
+    std::size_t answers = 0;
+    while (!asked->over()) {
+      most = std::max(most, w.opener->sent.size());
+      REQUIRE_FALSE(w.opener->sent.empty());
+      w.answer_one();
+      ++answers;
+    }
+    CHECK(most == inquiry::most_at_once);
+    CHECK(answers == 1000);
+    CHECK(asked->wait()->size() == 1000);
+  }
+
+  TEST_CASE("nor more than a megabyte of answers, once it is known how large they are") {
+    asking_client w;
+    const auto asked = w.ask_for(120);
+    w.answer_one(1024 * 1024);
+    while (w.opener->sent.size() > 1) w.answer_one(1024 * 1024);
+    std::size_t answers = 0;
+    while (!asked->over()) {
+      CHECK(w.opener->sent.size() == 1);
+      w.answer_one(1024 * 1024);
+      ++answers;
+    }
+    CHECK(answers >= 100);  // all but the first few, sent before that was known
+  }
+
+  TEST_CASE("what another part of the client asks for meanwhile comes behind those under way, not behind all") {
+    asking_client w;
+    const auto asked = w.ask_for(1000);
+    for (int i = 0; i < 100; ++i) w.answer_one();
+    w.ask({.kind = operation::check, .paths = {"/a"}});
+    std::size_t before = 0;
+    while (w.opener->sent[before].what.kind != operation::check) ++before;
+    CHECK(before == inquiry::most_at_once);
+    w.own->run([&] { asked->cancel(); });
+  }
+
+  TEST_CASE("when time is up it is over, and what is late is forgotten") {
+    asking_client w;
+    const auto asked = w.ask_for(1000, 1s);
+    for (int i = 0; i < 100; ++i) w.answer_one();
+    w.advance(1s);
+    CHECK(asked->over());
+    CHECK_FALSE(asked->wait());
+    const auto is_read = [](const auto& each) { return each.what.kind == operation::get; };
+    const auto& sent = w.opener->sent;
+    CHECK(std::count_if(sent.begin(), sent.end(), is_read) == inquiry::most_at_once);
+    while (!sent.empty()) w.answer_one();
+    CHECK(sent.empty());  // nor is anything asked for afterwards
+  }
+
+  TEST_CASE("after a lost connection only what has not been answered is asked for again") {
+    asking_client w;
+    const auto asked = w.ask_for(100);
+    for (int i = 0; i < 90; ++i) w.answer_one();
+    w.opener->sent.clear();
+    w.opener->disconnects();
+    w.advance(1s);
+    w.opener->connects({.id = 7, .timeout = 4s});
+    w.advance(1ms);
+    std::size_t answers = 0;
+    while (!asked->over() && !w.opener->sent.empty()) {
+      if (w.opener->sent.front().what.kind == operation::get) ++answers;
+      w.answer_one();
+    }
+    CHECK(asked->over());
+    CHECK(answers == 10);
+    CHECK(asked->wait()->size() == 100);
+  }
+
+  TEST_CASE("a list is asked for again together with its sync") {
+    asking_client w;
+    const auto asked = w.start({{.kind = operation::sync, .path = "/q"}, {.kind = operation::children, .path = "/q"}});
+    w.answer_one();
+    w.opener->sent.clear();
+    w.opener->disconnects();
+    w.advance(1s);
+    w.opener->connects({.id = 7, .timeout = 4s});
+    w.advance(1ms);
+    std::vector<operation> again;
+    for (const auto& each : w.opener->sent) {
+      if (each.what.path == "/q") again.push_back(each.what.kind);
+    }
+    CHECK(again == std::vector{operation::sync, operation::children});
+    w.opener->answers_everything();
+    CHECK(asked->wait()->size() == 2);
+  }
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/// When a session is given up for another one.
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <latchkey/log.hpp>
+
+#include "fake/scripted_connector.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::watch_event;
+
+constexpr detail::session_info ours{.id = 7, .timeout = 4s};
+
+/// A client that has been connected, and had an answer.
+struct connected_client : scripted_client {
+  connected_client() {
+    opener->opens();
+    opener->connects(ours);
+    ask();
+    opener->answers_everything();
+  }
+  /// A connection on which something is sent and nothing is answered. @returns whether the session is another one now.
+  bool in_vain(detail::duration length = 1s) {
+    const auto before = opener->openings.size();
+    opener->disconnects();
+    advance(length / 2);
+    if (opener->openings.size() != before) return true;
+    opener->connects(ours);
+    ask();
+    advance(length / 2);
+    return opener->openings.size() != before;
+  }
+  bool in_vain_often(int times, detail::duration length = 1s) {
+    for (int i = 0; i < times; ++i) {
+      if (in_vain(length)) return true;
+    }
+    return false;
+  }
+};
+
+struct log_of_errors {
+  std::vector<std::string> lines;
+  log_of_errors() {
+    set_log_sink([this](log_level level, std::string_view text) {
+      if (level == log_level::error) lines.emplace_back(text);
+    });
+  }
+  ~log_of_errors() { set_log_sink({}); }
+};
+
+}  // namespace
+
+TEST_SUITE("session") {
+  TEST_CASE("one that connects again and again without an answer is given up, and the log says why") {
+    log_of_errors log;
+    connected_client w;
+    CHECK(w.in_vain_often(20));
+    CHECK(w.opener->openings.size() == 2);
+    CHECK(w.opener->closings.size() == 1);
+    REQUIRE(log.lines.size() == 1);
+    CHECK(log.lines[0].find("jute.maxbuffer") != std::string::npos);
+    w.opener->opens();
+    w.opener->connects({.id = 8, .timeout = 4s});
+    CHECK(w.connected());
+  }
+
+  TEST_CASE("five connections without an answer within a moment are not enough") {
+    connected_client w;
+    CHECK_FALSE(w.in_vain_often(20, 20ms));
+    w.opener->disconnects();
+    w.advance(4s);
+    w.opener->connects(ours);
+    w.ask();
+    CHECK(w.in_vain(20ms));
+  }
+
+  TEST_CASE("one answer, even of a refusal, or one event of a watch shows that the session works") {
+    for (const bool event : {false, true}) {
+      CAPTURE(event);
+      connected_client w;
+      w.watch("/a");
+      w.opener->answers_everything();
+      for (int round = 0; round < 10; ++round) {
+        REQUIRE_FALSE(w.in_vain_often(4));
+        if (event) {
+          w.opener->tells(watch_event::changed, "/a");
+        } else {
+          w.opener->answers(w.opener->sent.back().id, detail::reply_code::no_permission);
+        }
+      }
+      CHECK(w.opener->openings.size() == 1);
+    }
+  }
+
+  TEST_CASE("the end of the connection is no answer, whatever it makes of what is in flight") {
+    connected_client w;
+    bool given_up = false;
+    for (int i = 0; i < 20 && !given_up; ++i) {
+      given_up = w.in_vain();
+      if (given_up) break;
+      w.opener->answers(w.opener->sent.back().id, detail::reply_code::unknown_outcome);
+    }
+    CHECK(given_up);
+  }
+
+  TEST_CASE("connections on which nothing was sent do not count") {
+    connected_client w;
+    for (int i = 0; i < 50; ++i) {
+      w.opener->disconnects();
+      w.advance(1s);
+      w.opener->connects(ours);
+      w.advance(100ms);
+    }
+    CHECK(w.opener->openings.size() == 1);
+  }
+
+  TEST_CASE("nor do those that were lost because nothing came through: that is the network's doing") {
+    connected_client w;
+    CHECK_FALSE(w.in_vain_often(20, 6s));
+  }
+
+  TEST_CASE("a client that only waits asks for a sign of life after a connection without one") {
+    connected_client w;
+    w.watch("/a");
+    w.opener->answers_everything();
+    for (int i = 0; i < 50; ++i) {
+      w.opener->disconnects();
+      w.advance(500ms);
+      w.opener->connects(ours);
+      w.advance(500ms);
+      w.opener->answers_everything();
+    }
+    CHECK(w.opener->openings.size() == 1);
+  }
+
+  TEST_CASE("its watches alone may be what the servers do not take") {
+    connected_client w;
+    w.watch("/a");
+    w.opener->answers_everything();
+    for (int i = 0; i < 20 && w.opener->openings.size() == 1; ++i) {
+      w.opener->disconnects();
+      w.advance(500ms);
+      if (w.opener->openings.size() != 1) break;
+      w.opener->connects(ours);
+      w.advance(500ms);
+    }
+    CHECK(w.opener->openings.size() == 2);
+  }
+
+  TEST_CASE("a server that gives no session as short as asked for is left for another") {
+    scripted_client w;
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 20s, .server = "10.0.0.1:2181"});
+    REQUIRE(w.opener->openings.size() == 2);
+    CHECK(w.opener->openings[1].without == std::vector<std::string>{"10.0.0.1:2181"});
+    CHECK(w.opener->closings.size() == 1);
+    w.opener->opens();
+    w.opener->connects({.id = 8, .timeout = 4s, .server = "10.0.0.2:2181"});
+    CHECK(w.connected());
+    CHECK_FALSE(w.failed());
+  }
+
+  TEST_CASE("the user hears of no session that was not one") {
+    std::vector<client_event::kind> heard;
+    client_options options{.session_timeout = 4s};
+    options.observer = [&](const client_event& event) { heard.push_back(event.what); };
+    {
+      scripted_client w{options};
+      w.opener->opens();
+      w.opener->connects({.id = 7, .timeout = 20s, .server = "10.0.0.1:2181"});
+      w.opener->opens();
+      w.opener->connects(ours);
+    }
+    CHECK(heard == std::vector{client_event::kind::connected});
+  }
+
+  TEST_CASE("only when no server is left the timeout is refused, and the error names the smallest that there is") {
+    scripted_client w;
+    for (const auto least : {20s, 10s, 30s}) {
+      REQUIRE_FALSE(w.failed());
+      w.opener->opens();
+      w.opener->connects({.id = 7, .timeout = least, .server = std::to_string(least.count())});
+    }
+    CHECK(w.opener->openings.back().without.size() == 3);
+    w.opener->fails_to_open("");
+    REQUIRE(w.failed());
+    CHECK(w.failed()->code == errc::session_timeout_refused);
+    CHECK(w.failed()->what.find("10000 ms") != std::string::npos);
+  }
+
+  TEST_CASE("names that do not resolve for a while are no refusal") {
+    scripted_client w;
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 20s, .server = "10.0.0.1:2181"});
+    w.opener->fails_to_open("no host resolves");
+    CHECK_FALSE(w.failed());
+    w.advance(1s);
+    REQUIRE(w.opener->openings.size() == 3);
+    CHECK(w.opener->openings[2].without == std::vector<std::string>{"10.0.0.1:2181"});
+  }
+
+  TEST_CASE("servers that are never told apart are not asked for ever") {
+    scripted_client w;
+    int asked = 0;
+    for (; asked < 1000 && !w.failed(); ++asked) {
+      w.opener->opens();
+      w.opener->connects({.id = 7, .timeout = 20s});
+    }
+    CHECK(asked < 100);
+    CHECK(w.failed());
+  }
+
+  TEST_CASE("a session whose timeout a server makes longer is over, and the next one does without that server") {
+    connected_client w;
+    w.opener->disconnects();
+    w.opener->connects({.id = 7, .timeout = 20s, .server = "10.0.0.1:2181"});
+    REQUIRE(w.opener->openings.size() == 2);
+    CHECK(w.opener->openings[1].without == std::vector<std::string>{"10.0.0.1:2181"});
+    w.opener->opens();
+    w.opener->connects(ours);
+    w.opener->openings.back().listener->on_connection(w.opener->openings.back().epoch,
+                                                      detail::connection_state::expired, {});
+    REQUIRE(w.opener->openings.size() == 3);
+    CHECK(w.opener->openings[2].without.empty());  // its configuration may have been changed back
+    CHECK_FALSE(w.failed());
+  }
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A client of production and servers that do what real ones do rarely, or never.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <future>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <latchkey/log.hpp>
+#include <latchkey/queue_view.hpp>
+
+#include "fake/wire_server.hpp"
+#include "session/client_core.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto long_enough = 30s;  // a limit, not a pace
+
+client_options session_of(std::chrono::milliseconds timeout) {
+  client_options options;
+  options.session_timeout = timeout;
+  return options;
+}
+
+std::error_code error_of_view(const std::string& list) {
+  wire_server server{{.list = list}};
+  client owner{server.address(), session_of(4s)};
+  REQUIRE(owner.wait_until_connected(long_enough));
+  try {
+    queue_view{owner, "/q", long_enough};
+  } catch (const error& failure) {
+    return failure.code();
+  }
+  return {};
+}
+
+wire_writer list_of(std::int32_t count) { return wire_writer{}.add(count); }
+
+class error_lines {
+ public:
+  error_lines() {
+    set_log_sink([this](log_level level, std::string_view text) {
+      const std::lock_guard lock{mutex_};
+      if (level == log_level::error) lines_.emplace_back(text);
+    });
+  }
+  ~error_lines() { set_log_sink({}); }
+  bool mention(const std::string& words) {
+    const std::lock_guard lock{mutex_};
+    for (const auto& each : lines_) {
+      if (each.find(words) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+TEST_SUITE("wire") {
+  TEST_CASE("a list that is none does not end the process, and is not taken for one") {
+    CHECK(error_of_view(list_of(0).bytes()) == std::error_code{});
+    CHECK(error_of_view(list_of(-1).bytes()) == errc::refused);
+    CHECK(error_of_view(list_of(-2'000'000'000).bytes()) == errc::refused);
+    CHECK(error_of_view(list_of(2).add_text("name").add(-1).bytes()) == errc::refused);
+    CHECK(error_of_view(list_of(3).add_text("name").bytes()) == errc::refused);
+    CHECK(error_of_view(list_of(1'000'000).bytes()) == errc::refused);
+  }
+
+  TEST_CASE("a server with a larger least timeout is left for another, whichever is asked first") {
+    for (int round = 0; round < 8; ++round) {  // the order of the servers is random
+      wire_server other{{.timeout = 20s}};
+      wire_server ours{{.timeout = 4s}};
+      client owner{other.address() + "," + ours.address(), session_of(4s)};
+      REQUIRE(owner.wait_until_connected(long_enough));
+      CHECK(owner.session_timeout() == 4s);
+      CHECK(other.sessions() <= 1);
+    }
+  }
+
+  TEST_CASE("when every server has refused the session timeout, each once, it is an error") {
+    wire_server one{{.timeout = 20s}};
+    wire_server two{{.timeout = 10s}};
+    client owner{one.address() + "," + two.address(), session_of(4s)};
+    std::string what;
+    try {
+      owner.wait_until_connected(long_enough);
+    } catch (const error& failure) {
+      CHECK(failure.code() == errc::session_timeout_refused);
+      what = failure.what();
+    }
+    CHECK(what.find("10000 ms") != std::string::npos);
+    CHECK(one.sessions() == 1);
+    CHECK(two.sessions() == 1);
+  }
+
+  TEST_CASE("a session whose requests the server does not take is given up, and the log says why") {
+    error_lines log;
+    wire_server server{{.timeout = 1s, .closes_on_requests = true}};
+    client owner{server.address(), session_of(1s)};
+    REQUIRE(owner.wait_until_connected(long_enough));
+    std::thread asking{[&] { CHECK_THROWS_AS((queue_view{owner, "/q", long_enough}), error); }};
+    CHECK(server.has_given(2));
+    CHECK(log.mention("jute.maxbuffer"));
+    owner.close();
+    asking.join();
+  }
+
+  TEST_CASE("so is one whose list of watches the servers do not take, though nothing else is sent") {
+    error_lines log;
+    wire_server server{{.timeout = 1s, .closes_on_watches = true}};
+    client owner{server.address(), session_of(1s)};
+    REQUIRE(owner.wait_until_connected(long_enough));
+    std::promise<void> watched;
+    owner.core()->strand().run([&] {
+      owner.core()->session().submit(
+          {.kind = detail::operation::get, .path = "/a"}, [&](detail::reply&) { watched.set_value(); },
+          [](detail::watch_event) {});
+    });
+    watched.get_future().get();
+    server.disconnect();
+    CHECK(server.has_given(2));
+    CHECK(log.mention("jute.maxbuffer"));
+    REQUIRE(owner.wait_until_connected(long_enough));
+  }
+}
+
+}  // namespace latchkey::testing
