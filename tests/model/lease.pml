@@ -63,6 +63,7 @@ byte idle;                /* since the last packet of the client */
 inline check() { assert(!(BELIEVES && expired)) }
 
 inline send(packet) {
+  printf("client sends packet %d\n", packet);
   assert(nfull(to_follower));
   to_follower!packet;
   idle = 0;
@@ -125,6 +126,7 @@ inline touch() {
 
 inline follower_reads() {
   to_follower?packet;
+  printf("follower reads packet %d of the client\n", packet);
   touched = (packet == REVALIDATE || packet == OPEN -> touched : true);
   if
   :: packet == ECHO -> to_client!ECHO
@@ -136,6 +138,7 @@ inline follower_reads() {
 
 inline follower_hears() {
   from_leader?packet;
+  printf("follower hears packet %d of the leader\n", packet);
   if
   :: packet == PING && touched -> touched = false; forward(PING)
   :: packet == PING && !touched
@@ -146,6 +149,7 @@ inline follower_hears() {
 
 inline leader_hears() {
   to_leader?packet;
+  printf("leader hears packet %d\n", packet);
   if
   :: packet == PING -> touch()
   :: packet == SYNC -> lead(SYNC)
@@ -159,6 +163,7 @@ inline leader_hears() {
 
 inline client_hears() {
   to_client?packet;
+  printf("client hears the answer to packet %d\n", packet);
   unanswered = false;
   if
   :: stage == C_SENT && packet == FIRST -> stage = AFTER_FIRST; waited = 0
@@ -172,6 +177,7 @@ inline client_hears() {
 }
 
 inline drop_all() {
+  printf("the connection is lost\n");
   do
   :: len(to_follower) > 0 -> to_follower?_
   :: len(to_client) > 0 -> to_client?_
@@ -185,6 +191,7 @@ inline drop_all() {
 }
 
 inline tick() {
+  printf("time passes; the leader expires the session in %d, C is %d old\n", left, age);
   left = (exists && !expired -> left - 1 : left);
   expired = expired || (exists && left == 0);
   since_ping++;
@@ -213,7 +220,11 @@ active proctype world() {
   d_step { send(OPEN) }
   do
   :: atomic { since_ping < HALF_TICK + LATE && !MUST_PING -> d_step { tick(); check() } }
-  :: d_step { since_ping > 0 && (since_ping >= HALF_TICK || cut) -> since_ping = 0; lead(PING) }
+  :: d_step { since_ping > 0 && (since_ping >= HALF_TICK || cut) ->
+      since_ping = 0;
+      printf("leader pings\n");
+      lead(PING);
+    }
 
   /* Each packet is held back for as long as it likes. */
   :: d_step { len(to_follower) > 0 -> follower_reads() }
@@ -224,6 +235,7 @@ active proctype world() {
   /* Faults. */
   :: d_step { !cut ->
       cut = true;
+      printf("the follower is cut off\n");
       do
       :: len(to_leader) > 0 -> to_leader?_
       :: len(from_leader) > 0 -> from_leader?_
@@ -232,7 +244,11 @@ active proctype world() {
       last_to_leader = 0;
       last_from_leader = 0;
     }
-  :: d_step { exists && !expired && !minority -> minority = true; left = T }
+  :: d_step { exists && !expired && !minority ->
+      minority = true;
+      left = T;
+      printf("the leader loses its quorum to another\n");
+    }
 
   /* The client. */
   :: d_step { (stage == NO_CHAIN || stage == KNOWN) && !unanswered -> begin_chain(FIRST) }

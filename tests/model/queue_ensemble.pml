@@ -104,11 +104,13 @@ end:
       :: (living >> (n + 1)) != 0 -> n++
       od;
       deletions--;
+      printf("the operator deletes node %d\n", n);
       delete_node(n, true);
       n = 0;
     }
   :: atomic { parents_lost > 0 && parent && created > 0 && living == 0 ->
       parents_lost--;
+      printf("the parent is deleted\n");
       parent = false;
       counter = 0;
     }

@@ -6,6 +6,7 @@ inline execute(s) {
   writes[s]?what, t, arg;
   moment = zxid;
   write(s);
+  printf("the ensemble executes write %d of ticket %d, node %d: answer %d, zxid %d\n", what, t, arg, made, zxid);
   results[s]!made, zxid, moment;
   made = 0; what = 0; t = 0; arg = 0; moment = 0;
 }
@@ -94,6 +95,7 @@ inline hear(s) {
   :: nearest != NONE ->
     arg = nearest;
     nearest = NONE;
+    printf("session %d hears that node %d is gone\n", s, arg);
     servers[s].seen = (nodes[arg].died > servers[s].seen -> nodes[arg].died : servers[s].seen);
     servers[s].watches = servers[s].watches & ~BIT(arg);
     on_deleted(s);
@@ -136,9 +138,11 @@ inline hear_read(s) {
   if
   :: what == LIST ->
     set_of_children(s, set);
+    printf("session %d hears for ticket %d: the children are the set %d, as of zxid %d\n", s, t, set, servers[s].seen);
     hear_list(s, t);
     set = 0;
   :: what != LIST && SEEN_ALIVE(s, arg) ->
+    printf("session %d hears for ticket %d: node %d is there, and watched\n", s, t, arg);
     servers[s].watches = servers[s].watches | BIT(arg);
     if
     :: what == GET_OWN && my.node == arg && my.own_watch == 1 -> my.own_watch = 2
@@ -146,6 +150,7 @@ inline hear_read(s) {
     :: else
     fi;
   :: what == GET_OWN && !SEEN_ALIVE(s, arg) ->
+    printf("session %d hears for ticket %d: its node %d is not there\n", s, t, arg);
     if
     :: my.node == arg && my.own_watch == 1 ->
       look_at_line(s, t);
@@ -170,6 +175,7 @@ inline hear_list(s, t) {
 }
 
 inline hear_write(s) {
+  printf("session %d hears for ticket %d: write %d (see queue.pml) is done, answer %d\n", s, t, what, made);
   if
   :: what == CREATE -> on_created(s, t)
   :: what == REMOVE ->
@@ -404,6 +410,7 @@ inline on_recovered(s, t) {
 
 /* What is under way is executed, or lost, or still on its way; what has not been heard is lost. */
 inline cut(s) {
+  printf("session %d loses its connection\n", s);
   clients[s].connected = false;
   clients[s].creating = 0;
   do
@@ -466,6 +473,7 @@ inline disconnect(s, t) {
 /* Another server; it has seen all that the client has heard of. Of the nodes watched that it finds deleted the client
    hears first, in any order. */
 inline reconnect(s) {
+  printf("session %d reconnects\n", s);
   clients[s].connected = true;
   do
   :: servers[s].seen < zxid -> servers[s].seen++
@@ -525,6 +533,7 @@ inline lapse(s) {
 
 /* Only then is it over for the ensemble. */
 inline expire(s) {
+  printf("session %d expires\n", s);
   servers[s].expired = true;
   n = 0;
   do
@@ -705,9 +714,9 @@ end:
         :: act == 0
         :: act == EXECUTE -> execute(s)
         :: act == HEAR -> hear(s)
-        :: act == BEGIN -> begin(s, t)
-        :: act == UNLOCK -> leave(s, t)
-        :: act == WATCH_OWN -> watch_own(s, t)
+        :: act == BEGIN -> printf("ticket %d queues\n", t); begin(s, t)
+        :: act == UNLOCK -> printf("ticket %d unlocks\n", t); leave(s, t)
+        :: act == WATCH_OWN -> printf("ticket %d asks for a watch on its own node\n", t); watch_own(s, t)
         :: act == CANCEL -> cancels--; leave(s, t)
         :: act == LEAVE_AND_REQUEUE -> requeues--; leave_and_requeue(s, t)
         :: act == DOWNGRADE -> downgrades--; downgrade(s, t)

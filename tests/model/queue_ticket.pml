@@ -68,7 +68,7 @@ byte last_exclusive;      /* of those of writers */
 #endif
 
 #ifdef NO_OWN_WATCH
-#define OWN_DEATH_UNHEARD(t) (my.own_watch == 0)
+#define OWN_DEATH_UNHEARD(t) (my.own_watch == 0 && nodes[my.node].died <= servers[s].seen)
 #else
 #define OWN_DEATH_UNHEARD(t) false
 #endif
@@ -371,6 +371,7 @@ inline let_in(s, t) {
 
 inline grant(s, t) {
   my.state = GRANTED;
+  printf("ticket %d is GRANTED with node %d\n", t, my.node);
   check_grant(s, t);
 }
 
