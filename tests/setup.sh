@@ -9,7 +9,7 @@ latchkey_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 latchkey_packages=(
   g++ cmake ninja-build pkgconf
   libzookeeper-mt-dev 'libboost-fiber-dev|libboost-fiber1.81-dev' libfmt-dev nlohmann-json3-dev
-  doctest-dev libcli11-dev
+  doctest-dev libcli11-dev spin
   # The servers of the test ensemble. Only the package zookeeperd would start one by itself.
   libzookeeper-java default-jre-headless
 )

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ticket: src/queue/ticket*.cpp. What one ticket does to another is put into `next`, and done by `settle`. */
+
+typedef ticket {
+  byte state;
+  byte kind;
+  byte node = NONE;
+  byte blocker = NONE;
+  bool blocker_watched;
+  byte ahead;             /* how many there were in the last list */
+  byte last = NONE;       /* of those behind when a list let it in */
+  byte behind;            /* how many there were */
+  bool first;             /* nobody is ahead any more */
+  bool create_answered;
+  bool create_lost;
+  byte found = NONE;      /* the node of a create whose answer was lost: what the unique name in a list tells */
+  bool in_line;
+  byte following = NONE;
+  byte follower = NONE;
+  byte own_watch;         /* 0: none, 1: sent, 2: set */
+  bool reconnected;       /* since the last list */
+  bool unlisted;          /* let in without a list */
+  byte former = NONE;     /* the node that is left in one transaction with the create */
+  byte token;             /* the czxid, */
+  byte turn;              /* and the turn */
+  /* Not known to the client. */
+  bool unaware;           /* granted though its node had been deleted, and nothing was on its way to tell it */
+  byte mistaken;          /* node + 1 of the one ahead: granted as the follower of one whose parent may have been another */
+  byte next;
+};
+ticket tickets[TICKETS];
+
+/* What is to be done next. */
+#define NOTHING 0
+#define QUEUE 1
+#define LOOK 2
+#define ADMIT 3
+
+typedef client {
+  bool connected = true;
+  bool lease = true;      /* grants are valid: while it is, the session lives */
+  byte removing;          /* nodes of the reaper */
+  byte creating;          /* how many creates of its object are under way */
+};
+client clients[SESSIONS];
+
+/* For the properties. */
+#define TOKEN(t) (tickets[t].token * 8 + tickets[t].turn)
+byte last_token;          /* of all grants */
+byte last_exclusive;      /* of those of writers */
+
+#define my tickets[t]
+#define IS_MINE(u) (SESSION(u) == SESSION(t))
+#define EXCLUSIVE(t) (tickets[t].kind != READ)
+#define BELIEVES(t) (tickets[t].state == GRANTED && clients[SESSION(t)].lease)
+#define LINE(t) (SHARED > 1 && SESSION(t) == 0)
+
+#ifdef NO_ARMED_FOLLOW
+#define TRUST(t) my.first
+#else
+#define TRUST(t) (my.first && my.own_watch == 2)
+#endif
+
+#ifdef NO_NEW_LIST
+#define MAY_TRUST(t) true
+#else
+#define MAY_TRUST(t) (!my.reconnected)
+#endif
+
+#ifdef NO_OWN_WATCH
+#define OWN_DEATH_UNHEARD(t) (my.own_watch == 0 && nodes[my.node].died <= servers[s].seen)
+#else
+#define OWN_DEATH_UNHEARD(t) false
+#endif
+
+/* The weaker rule: for a round trip a follower may take a foreign predecessor for its own. */
+#ifdef EXCUSE_FOLLOWER
+#define EXCUSED(t) (tickets[t].mistaken != 0)
+#else
+#define EXCUSED(t) false
+#endif
+
+#if TICKETS == 2
+#define pending_next(s) (tickets[0].next + tickets[1].next)
+#elif TICKETS == 3
+#define pending_next(s) (tickets[0].next + tickets[1].next + tickets[2].next)
+#else
+#define pending_next(s) (tickets[0].next + tickets[1].next + tickets[2].next + tickets[3].next)
+#endif
+
+inline send(s, what, t, arg) {
+  assert(nfull(requests[s]));
+  requests[s]!what, t, 0, arg;
+  if
+  :: IS_READ(what)
+  :: else -> writes[s]!what, t, arg
+  fi;
+}
+
+/* Answers that are still to come are stale from here on. */
+inline new_step(t) {
+  w = 0;
+  do
+  :: w < len(requests[s]) ->
+    requests[s]?stale_what, stale_ticket, stale, stale_arg;
+    requests[s]!stale_what, stale_ticket, (stale_ticket == t -> 1 : stale), stale_arg;
+    w++;
+  :: else -> break
+  od;
+  w = 0; stale_what = 0; stale_ticket = 0; stale = 0; stale_arg = 0;
+  my.blocker = NONE;
+  my.blocker_watched = false;
+}
+
+
+inline forget_node(t) {
+  my.node = NONE;
+  my.create_lost = false;
+  my.create_answered = false;
+  my.first = false;
+  my.own_watch = 0;
+  my.unlisted = false;
+  my.mistaken = 0;
+  my.unaware = false;
+  my.token = 0;
+  my.turn = 0;
+}
+
+inline reap(s, which) {
+  clients[s].removing = clients[s].removing | BIT(which);
+  if
+  :: clients[s].connected -> send(s, REMOVE, t, which)
+  :: else
+  fi;
+}
+
+/* Nothing of it stays but what a stale create may bring. */
+inline finish(s, t) {
+  new_step(t);
+  my.state = OVER;
+  step_out(t);
+  forget_node(t);
+  my.ahead = 0;
+  my.behind = 0;
+  my.last = NONE;
+  my.reconnected = false;
+  my.former = NONE;
+}
+
+/* Leaves the line: the one behind waits for the one ahead, or is let in. */
+inline step_out(t) {
+  my.in_line = false;
+  if
+  :: my.following != NONE -> tickets[my.following].follower = my.follower
+  :: else
+  fi;
+  if
+  :: my.follower != NONE ->
+    tickets[my.follower].following = my.following;
+    if
+    :: my.following != NONE
+    :: my.following == NONE && TRUST(t) ->
+      tickets[my.follower].next = ADMIT;
+      tickets[my.follower].unlisted = true;
+      tickets[my.follower].mistaken = (my.own_watch == 2 -> 0 : my.node + 1);
+    :: else -> tickets[my.follower].next = LOOK
+    fi;
+  :: else
+  fi;
+  my.following = NONE;
+  my.follower = NONE;
+}
+
+inline leave(s, t) {
+  if
+  :: my.node != NONE -> reap(s, my.node)
+  :: else
+  fi;
+  finish(s, t);
+}
+
+inline begin(s, t) {
+  forget_node(t);
+  my.former = NONE;
+  new_step(t);
+  if
+  :: clients[s].connected -> send_create(s, t)
+  :: else -> my.state = DISCONNECTED
+  fi;
+}
+
+inline is_alone(s, t, answer) {
+  answer = true;
+  if
+  :: LINE(t) ->
+    answer = clients[s].creating == 0;
+    u = 0;
+    do
+    :: u < SHARED -> answer = answer && !tickets[u].in_line; u++
+    :: else -> break
+    od;
+    u = 0;
+  :: else
+  fi;
+}
+
+inline send_create(s, t) {
+  my.state = ENQUEUING;
+  is_alone(s, t, yes);
+  send(s, CREATE, t, NONE);
+  my.unlisted = !yes;     /* until the answer: whether no list has been sent */
+  if
+  :: yes -> send(s, LIST, t, NONE)
+  :: else
+  fi;
+  clients[s].creating++;
+  yes = false;
+}
+
+inline look(s, t) {
+  new_step(t);
+  my.unlisted = false;
+  my.mistaken = 0;
+  if
+  :: clients[s].connected ->
+    my.state = LOOKING;
+    my.reconnected = false;
+    send(s, LIST, t, NONE);
+  :: else -> my.state = DISCONNECTED
+  fi;
+}
+
+inline watch(s, t, which) {
+  new_step(t);
+  my.state = WATCHING;
+  my.blocker = which;
+  send(s, GET_BLOCKER, t, which);
+}
+
+inline take_number(s, t) {
+  if
+  :: LINE(t) ->
+    yes = true;           /* of two with the same number the former stays */
+    u = 0;
+    do
+    :: u < SHARED ->
+      yes = yes && !(u != t && tickets[u].in_line && nodes[tickets[u].node].number == nodes[my.node].number);
+      u++;
+    :: else -> break
+    od;
+    u = 0;
+    my.in_line = yes;
+    yes = false;
+  :: else
+  fi;
+}
+
+/* Attaches to the live ticket whose node is `which` or, without one, to that with the number before; `yes`: it has. */
+inline follow(s, t, which) {
+  yes = false;
+  u = 0;
+  do
+  :: u < SHARED && LINE(t) ->
+    if
+    :: u != t && tickets[u].in_line && tickets[u].follower == NONE && !yes &&
+        (which == NONE -> nodes[tickets[u].node].number + 1 == nodes[my.node].number : tickets[u].node == which) ->
+      yes = true;
+      new_step(t);
+      my.state = FOLLOWING;
+      my.following = u;
+      tickets[u].follower = t;
+    :: else
+    fi;
+    u++;
+  :: else -> break
+  od;
+  u = 0;
+}
+
+/* Admission: a pure function of the list. */
+inline admit(t, set) {
+  n = 0;
+  nearest = NONE;
+  my.ahead = 0;
+  my.behind = 0;
+  my.last = NONE;
+  do
+  :: n < created ->
+    if
+    :: HAS(set, n) && n != my.node && BLOCKS(nodes[n].kind, my.kind) ->
+      if
+      :: nodes[n].number < nodes[my.node].number ->
+        my.ahead++;
+        if
+        :: nearest == NONE -> nearest = n
+        :: nearest != NONE && nodes[nearest].number < nodes[n].number -> nearest = n
+        :: else
+        fi;
+      :: else ->
+        my.behind++;
+        if
+        :: my.last == NONE -> my.last = n
+        :: my.last != NONE && nodes[my.last].number < nodes[n].number -> my.last = n
+        :: else
+        fi;
+      fi;
+    :: else
+    fi;
+    n++;
+  :: else -> break
+  od;
+  n = 0;
+}
+
+inline decide(s, t, set) {
+  if
+  :: !HAS(set, my.node) -> my.next = QUEUE
+  :: else ->
+    admit(t, set);
+    if
+    :: nearest != NONE && HAS(clients[s].removing, nearest) -> admit(t, set & ~clients[s].removing)
+    :: else
+    fi;
+    if
+    :: nearest == NONE ->
+      my.unlisted = false;
+      my.mistaken = 0;
+      my.next = ADMIT;
+    :: else ->
+      follow(s, t, nearest);
+      if
+      :: !yes -> watch(s, t, nearest)
+      :: else
+      fi;
+      yes = false;
+      my.behind = 0;
+      my.last = NONE;
+    fi;
+    nearest = NONE;
+  fi;
+}
+
+/* Names ahead only ever disappear; only a writer may come back, as a reader. */
+inline on_blocker_gone(t) {
+  if
+  :: my.ahead == 1 && !(my.kind != READ && nodes[my.blocker].kind == WRITE) && MAY_TRUST(t) ->
+    my.unlisted = true;
+    my.last = NONE;
+    my.behind = 0;
+    my.next = ADMIT;
+  :: else -> my.next = LOOK
+  fi;
+}
+
+inline let_in(s, t) {
+  my.first = true;
+  my.ahead = 0;
+#if REQUEUES == 0
+  my.last = NONE;
+  my.behind = 0;
+#endif
+  new_step(t);
+  if
+  :: clients[s].lease -> grant(s, t)
+  :: !clients[s].lease && clients[s].connected ->
+    my.state = PROVING;
+    send(s, CHECK, t, my.node);
+  :: else -> my.state = DISCONNECTED
+  fi;
+}
+
+inline grant(s, t) {
+  my.state = GRANTED;
+  printf("ticket %d is GRANTED with node %d\n", t, my.node);
+  check_grant(s, t);
+}
+
+/* The properties P1 and P3. */
+inline check_grant(s, t) {
+  assert(ALIVE(my.node) || nodes[my.node].forced);
+  if
+  :: !ALIVE(my.node) ->
+    my.unaware = OWN_DEATH_UNHEARD(t);
+    /* Who watches its node is not let in by what was heard after its end. */
+    assert(my.own_watch != 2 || nodes[my.node].died > servers[s].seen);
+  :: else
+  fi;
+  if
+  :: (ALIVE(my.node) || my.unaware) && !EXCUSED(t) ->
+    u = 0;
+    do
+    :: u < TICKETS ->
+      if
+      :: u != t && BELIEVES(u) && (ALIVE(tickets[u].node) || tickets[u].unaware) && !EXCUSED(u) ->
+        assert(!EXCLUSIVE(t) && !EXCLUSIVE(u));
+      :: else
+      fi;
+      u++;
+    :: else -> break
+    od;
+    u = 0;
+  :: else
+  fi;
+  if
+  :: ALIVE(my.node) && !EXCUSED(t) ->
+    assert(TOKEN(t) > last_exclusive);
+    if
+    :: EXCLUSIVE(t) ->
+      assert(TOKEN(t) > last_token);
+      last_exclusive = TOKEN(t);
+    :: else
+    fi;
+    last_token = (TOKEN(t) > last_token -> TOKEN(t) : last_token);
+  :: else
+  fi;
+}
+
+inline settle(s) {
+  do
+  :: pending_next(s) ->
+    t = 0;
+    do
+    :: tickets[t].next == NOTHING -> t++
+    :: else -> break
+    od;
+    what = my.next;
+    my.next = NOTHING;
+    if
+    :: what == QUEUE ->
+      my.first = false;
+      step_out(t);
+      begin(s, t);
+    :: what == LOOK -> look(s, t)
+    :: what == ADMIT -> let_in(s, t)
+    fi;
+    what = 0;
+    t = 0;
+  :: else -> break
+  od;
+}
+
