@@ -54,14 +54,18 @@ struct ensemble::impl {
   /// Gives every server its ports and launches them side by side.
   void launch_all() {
     servers.clear();
-    std::vector<detail::peer_address> ports;
+    ports.clear();
     for (std::size_t i = 0; i < how.servers; ++i) {
       servers.push_back(std::make_unique<detail::server_process>(i, folder.path() / ("server" + std::to_string(i))));
       ports.push_back(servers.back()->ports());
     }
     if (how.quorum_proxies) links = std::make_unique<detail::link_proxies>(ports);
-    for (std::size_t i = 0; i < how.servers; ++i) at(i).configure(how, links ? links->view_of(i) : ports);
+    for (std::size_t i = 0; i < how.servers; ++i) configure(i, {});
     for (auto& server : servers) server->launch(spawner, how);
+  }
+
+  void configure(std::size_t server, const std::vector<std::string>& own_lines) const {
+    at(server).configure(how, links ? links->view_of(server) : ports, own_lines);
   }
 
   void start_all() {
@@ -158,6 +162,11 @@ struct ensemble::impl {
     }
   }
 
+  detail::link_proxies& hurtable_links() const {
+    if (!links) throw cluster_error("faults of links need ensemble_options::quorum_proxies");
+    return *links;
+  }
+
   std::unique_ptr<raw_client> client() const {
     return std::make_unique<raw_client>(at(wait_for_leader(steady::now() + how.start_timeout)).address());
   }
@@ -166,6 +175,7 @@ struct ensemble::impl {
   const pid_t owner = ::getpid();
   detail::temporary_folder folder;
   detail::spawner spawner;
+  std::vector<detail::peer_address> ports;
   std::unique_ptr<detail::link_proxies> links;
   std::vector<std::unique_ptr<detail::server_process>> servers;
 };
@@ -209,6 +219,10 @@ void ensemble::kill(std::size_t server) { impl_->at(server).process.kill(); }
 void ensemble::pause(std::size_t server) { impl_->at(server).process.pause(); }
 void ensemble::resume(std::size_t server) { impl_->at(server).process.resume(); }
 
+void ensemble::configure(std::size_t server, const std::vector<std::string>& config_lines) {
+  impl_->configure(server, config_lines);
+}
+
 void ensemble::start(std::size_t server) {
   auto& target = impl_->at(server);
   if (!target.process.alive()) target.launch(impl_->spawner, impl_->how);
@@ -249,10 +263,14 @@ void ensemble::wait_until_serving(std::size_t server, milliseconds timeout) {
   impl_->wait_until_serving(server, steady::now() + timeout);
 }
 
-void ensemble::isolate(std::size_t server, link_fault how) {
-  if (!impl_->links) throw cluster_error("isolate() needs ensemble_options::quorum_proxies");
-  static_cast<void>(impl_->at(server));
-  impl_->links->isolate(server, how);
+void ensemble::isolate(std::size_t server, link_fault how) { impl_->hurtable_links().isolate(server, how); }
+
+void ensemble::hold_back(std::size_t server, direction which) {
+  impl_->hurtable_links().hold_back(server, which, true);
+}
+
+void ensemble::release(std::size_t server, direction which) {
+  impl_->hurtable_links().hold_back(server, which, false);
 }
 
 void ensemble::heal(std::size_t server) {

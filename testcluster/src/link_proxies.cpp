@@ -39,7 +39,13 @@ std::optional<std::string> with_address(const std::string& opening, const std::s
          address + opening.substr(end);
 }
 
-/// One connection; passes bytes on as they come, unless it is blocked.
+/// What does not pass: bytes of the initiator of a connection (forth), bytes for it (back).
+struct held_bytes {
+  bool forth = false;
+  bool back = false;
+};
+
+/// One connection; passes bytes on as they come, unless they are held.
 class wire : public std::enable_shared_from_this<wire> {
  public:
   wire(asio::io_context& io, tcp::socket from, tcp::endpoint target, std::string return_address)
@@ -50,12 +56,14 @@ class wire : public std::enable_shared_from_this<wire> {
         tries_left_(return_address_.empty() ? 150 : 0),
         timer_(io) {}
 
-  void block(bool blocked) {
-    blocked_ = blocked;
-    if (blocked) return;
+  void hold(held_bytes which) {
+    forth_.held = which.forth;
+    back_.held = which.back;
+    if (which.forth && which.back) return;
     if (!connecting_) connect();
-    if (std::exchange(forth_.parked, false)) pass(forth_);
-    if (std::exchange(back_.parked, false)) pass(back_);
+    for (auto* each : {&forth_, &back_}) {
+      if (!each->held && std::exchange(each->parked, false)) pass(*each);
+    }
   }
 
   void close() noexcept {
@@ -67,12 +75,13 @@ class wire : public std::enable_shared_from_this<wire> {
   [[nodiscard]] bool closed() const noexcept { return !initiator_.is_open(); }
 
  private:
-  struct direction {
+  struct half {
     tcp::socket& in;
     tcp::socket& out;
     std::array<char, 16'384> buffer{};
     std::string chunk{};
-    bool parked = false;  // the chunk waits for the end of the block
+    bool held = false;
+    bool parked = false;  // the chunk waits for the release, and what follows it in the socket
   };
 
   /// A follower that is refused tries again for a while: its leader may not listen yet. Since we have accepted, it
@@ -100,7 +109,7 @@ class wire : public std::enable_shared_from_this<wire> {
     });
   }
 
-  void read(direction& way) {
+  void read(half& way) {
     way.in.async_read_some(asio::buffer(way.buffer),
                            [self = shared_from_this(), &way](error_code error, std::size_t n) {
                              if (error) return self->close();
@@ -109,9 +118,9 @@ class wire : public std::enable_shared_from_this<wire> {
                            });
   }
 
-  void pass(direction& way) {
-    way.parked = blocked_;
-    if (blocked_) return;
+  void pass(half& way) {
+    way.parked = way.held;
+    if (way.held) return;
     if (&way == &forth_ && !return_address_.empty()) {
       auto rewritten = with_address(way.chunk, return_address_);
       if (!rewritten) return read(way);
@@ -130,9 +139,8 @@ class wire : public std::enable_shared_from_this<wire> {
   tcp::socket acceptor_;
   tcp::endpoint target_;
   std::string return_address_;  // empty: pass everything as it is
-  direction forth_{initiator_, acceptor_};
-  direction back_{acceptor_, initiator_};
-  bool blocked_ = false;
+  half forth_{initiator_, acceptor_};
+  half back_{acceptor_, initiator_};
   bool connecting_ = false;
   int tries_left_;
   asio::steady_timer timer_;
@@ -146,8 +154,8 @@ class link {
         target_(asio::ip::address_v4::loopback(), target),
         door_(io, [this](tcp::socket socket) { accept(std::move(socket)); }) {}
 
-  void set(std::optional<link_fault> fault) {
-    fault_ = fault;
+  void set(std::optional<link_fault> fault, held_bytes held) {
+    held_ = fault ? held_bytes{true, true} : held;
     std::erase_if(wires_, [](const auto& each) { return each->closed(); });
     if (fault == link_fault::cut) {
       door_.shut();
@@ -156,7 +164,7 @@ class link {
       return;
     }
     door_.open();
-    for (auto& each : wires_) each->block(fault.has_value());
+    for (auto& each : wires_) each->hold(held_);
   }
 
   [[nodiscard]] std::uint16_t port() const noexcept { return door_.port(); }
@@ -167,13 +175,13 @@ class link {
   void accept(tcp::socket socket) {
     std::erase_if(wires_, [](const auto& each) { return each->closed(); });
     wires_.push_back(std::make_shared<wire>(io_, std::move(socket), target_, return_address_));
-    wires_.back()->block(fault_.has_value());
+    wires_.back()->hold(held_);
   }
 
   asio::io_context& io_;
   tcp::endpoint target_;
   std::string return_address_;
-  std::optional<link_fault> fault_;
+  held_bytes held_;
   std::list<std::shared_ptr<wire>> wires_;
   listener door_;
 };
@@ -188,20 +196,34 @@ struct link_proxies::impl {
     link election;
   };
 
+  struct faults_of_server {
+    std::optional<link_fault> fault;
+    bool incoming = false;  // held back
+    bool outgoing = false;
+  };
+
   /// A link is as bad as the worse of its two ends.
   void apply() {
     for (auto& [ends, both] : links) {
-      const auto from = faults[ends.first];
-      const auto to = faults[ends.second];
-      const auto fault = from == link_fault::cut ? from : to ? to : from;
-      both.quorum.set(fault);
-      both.election.set(fault);
+      const auto& from = faults[ends.first];
+      const auto& to = faults[ends.second];
+      const auto fault = from.fault == link_fault::cut ? from.fault : to.fault ? to.fault : from.fault;
+      both.quorum.set(fault, {from.outgoing || to.incoming, from.incoming || to.outgoing});
+      both.election.set(fault, {});
     }
+  }
+
+  template <class Change>
+  void change(std::size_t server, Change how) {
+    loop.run([&] {
+      how(faults.at(server));
+      apply();
+    });
   }
 
   event_loop loop;  // first, so that it outlives the sockets
   std::vector<peer_address> servers;
-  std::vector<std::optional<link_fault>> faults;
+  std::vector<faults_of_server> faults;
   std::map<std::pair<std::size_t, std::size_t>, pair_of_links> links;
 };
 
@@ -237,17 +259,16 @@ std::vector<peer_address> link_proxies::view_of(std::size_t from) const {
 }
 
 void link_proxies::isolate(std::size_t server, link_fault how) {
-  impl_->loop.run([&] {
-    impl_->faults.at(server) = how;
-    impl_->apply();
-  });
+  impl_->change(server, [how](auto& faults) { faults.fault = how; });
+}
+
+void link_proxies::hold_back(std::size_t server, direction which, bool held) {
+  impl_->change(server,
+                [=](auto& faults) { (which == direction::incoming ? faults.incoming : faults.outgoing) = held; });
 }
 
 void link_proxies::heal(std::size_t server) {
-  impl_->loop.run([&] {
-    impl_->faults.at(server).reset();
-    impl_->apply();
-  });
+  impl_->change(server, [](auto& faults) { faults = {}; });
 }
 
 }  // namespace latchkey::testing::detail

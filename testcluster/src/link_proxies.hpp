@@ -21,6 +21,8 @@ class link_proxies {
   [[nodiscard]] std::vector<peer_address> view_of(std::size_t from) const;
 
   void isolate(std::size_t server, link_fault how);
+  void hold_back(std::size_t server, direction which, bool held);
+  /// Ends every fault of the server, and releases what was held back.
   void heal(std::size_t server);
 
  private:
