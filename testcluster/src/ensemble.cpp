@@ -87,12 +87,10 @@ struct ensemble::impl {
 
   bool running(std::size_t server) const { return at(server).process.alive() && !at(server).process.paused(); }
 
-  std::size_t majority() const { return how.servers / 2 + 1; }
-
-  std::size_t running_count() const {
+  bool majority_runs() const {
     std::size_t count = 0;
     for (std::size_t i = 0; i < how.servers; ++i) count += running(i) ? 1 : 0;
-    return count;
+    return count > how.servers / 2;
   }
 
   void wait_until_serving(std::size_t server, steady::time_point deadline) const {
@@ -118,8 +116,8 @@ struct ensemble::impl {
   }
 
   std::optional<server_summary> summary(std::size_t server) const try {
-    if (!running(server)) return std::nullopt;
-    return four_letter_words{at(server).address(), probe_timeout}.srvr();
+    return running(server) ? std::optional{four_letter_words{at(server).address(), probe_timeout}.srvr()}
+                           : std::nullopt;
   } catch (const cluster_error&) {
     return std::nullopt;
   }
@@ -226,7 +224,7 @@ void ensemble::configure(std::size_t server, const std::vector<std::string>& con
 void ensemble::start(std::size_t server) {
   auto& target = impl_->at(server);
   if (!target.process.alive()) target.launch(impl_->spawner, impl_->how);
-  if (impl_->running_count() >= impl_->majority()) wait_until_serving(server, impl_->how.start_timeout);
+  if (impl_->majority_runs()) wait_until_serving(server, impl_->how.start_timeout);
 }
 
 void ensemble::restart(std::size_t server) {
@@ -269,8 +267,10 @@ void ensemble::hold_back(std::size_t server, direction which) {
   impl_->hurtable_links().hold_back(server, which, true);
 }
 
-void ensemble::release(std::size_t server, direction which) {
-  impl_->hurtable_links().hold_back(server, which, false);
+void ensemble::release(std::size_t server, direction which) { impl_->hurtable_links().hold_back(server, which, false); }
+
+detail::steady::time_point ensemble::last_passed(std::size_t server, direction which) const {
+  return impl_->hurtable_links().last_passed(server, which);
 }
 
 void ensemble::heal(std::size_t server) {

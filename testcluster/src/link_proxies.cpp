@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link_proxies.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <chrono>
 #include <list>
 #include <map>
 #include <optional>
@@ -38,6 +40,8 @@ std::optional<std::string> with_address(const std::string& opening, const std::s
   return opening.substr(0, fixed) + jute_writer{}.number(static_cast<std::int32_t>(address.size())).frame().substr(4) +
          address + opening.substr(end);
 }
+
+using clock = std::chrono::steady_clock;
 
 /// What does not pass: bytes of the initiator of a connection (forth), bytes for it (back).
 struct held_bytes {
@@ -73,6 +77,7 @@ class wire : public std::enable_shared_from_this<wire> {
     timer_.cancel();
   }
   [[nodiscard]] bool closed() const noexcept { return !initiator_.is_open(); }
+  [[nodiscard]] clock::time_point last_passed(bool forth) const { return (forth ? forth_ : back_).last_passed; }
 
  private:
   struct half {
@@ -80,6 +85,7 @@ class wire : public std::enable_shared_from_this<wire> {
     tcp::socket& out;
     std::array<char, 16'384> buffer{};
     std::string chunk{};
+    clock::time_point last_passed{};
     bool held = false;
     bool parked = false;  // the chunk waits for the release, and what follows it in the socket
   };
@@ -131,6 +137,7 @@ class wire : public std::enable_shared_from_this<wire> {
                       [self = shared_from_this(), &way](error_code error, std::size_t) {
                         if (error) return self->close();
                         way.chunk.clear();
+                        way.last_passed = clock::now();
                         self->read(way);
                       });
   }
@@ -167,6 +174,11 @@ class link {
     for (auto& each : wires_) each->hold(held_);
   }
 
+  [[nodiscard]] clock::time_point last_passed(bool forth) const {
+    clock::time_point last{};
+    for (const auto& each : wires_) last = std::max(last, each->last_passed(forth));
+    return last;
+  }
   [[nodiscard]] std::uint16_t port() const noexcept { return door_.port(); }
   /// Who calls through this link is told to be called back there.
   void return_to(std::string address) { return_address_ = std::move(address); }
@@ -265,6 +277,17 @@ void link_proxies::isolate(std::size_t server, link_fault how) {
 void link_proxies::hold_back(std::size_t server, direction which, bool held) {
   impl_->change(server,
                 [=](auto& faults) { (which == direction::incoming ? faults.incoming : faults.outgoing) = held; });
+}
+
+std::chrono::steady_clock::time_point link_proxies::last_passed(std::size_t server, direction which) const {
+  return impl_->loop.run([&] {
+    clock::time_point last{};
+    for (const auto& [ends, both] : impl_->links) {
+      if (ends.first == server) last = std::max(last, both.quorum.last_passed(which == direction::outgoing));
+      if (ends.second == server) last = std::max(last, both.quorum.last_passed(which == direction::incoming));
+    }
+    return last;
+  });
 }
 
 void link_proxies::heal(std::size_t server) {

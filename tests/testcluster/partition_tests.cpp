@@ -93,6 +93,21 @@ TEST_CASE("what a follower sends is held back, while what it is sent arrives") {
   CHECK(servers.remove("/late"));
 }
 
+TEST_CASE("an idle leader is heard to ping its followers, and not while its packets are held back") {
+  auto& servers = three_servers();
+  const auto one = servers.followers().front();
+  const auto last = [&] { return servers.last_passed(one, direction::incoming); };
+  auto before = last();
+  CHECK(eventually([&] { return last() > before; }));
+  servers.hold_back(one, direction::incoming);
+  before = last();
+  const auto other = servers.last_passed(servers.followers().back(), direction::incoming);
+  CHECK(eventually([&] { return servers.last_passed(servers.followers().back(), direction::incoming) > other; }));
+  CHECK(last() == before);
+  servers.heal(one);
+  CHECK(eventually([&] { return last() > before; }));
+}
+
 TEST_CASE("a leader whose packets are held back for too long is left by its followers") {
   auto& servers = three_servers();
   const auto old = *servers.leader();

@@ -96,6 +96,8 @@ class ensemble {
   /// @pre options().quorum_proxies
   void hold_back(std::size_t server, direction which);
   void release(std::size_t server, direction which);  ///< lets pass what was kept back, in order
+  /// When the newest of these packets passed: an idle leader pings its followers every half tick.
+  [[nodiscard]] std::chrono::steady_clock::time_point last_passed(std::size_t server, direction which) const;
   void heal(std::size_t server);                      ///< repairs the links of one server, releases what was kept back
   void heal();                                        ///< of all servers
 
