@@ -54,14 +54,18 @@ struct ensemble::impl {
   /// Gives every server its ports and launches them side by side.
   void launch_all() {
     servers.clear();
-    std::vector<detail::peer_address> ports;
+    ports.clear();
     for (std::size_t i = 0; i < how.servers; ++i) {
       servers.push_back(std::make_unique<detail::server_process>(i, folder.path() / ("server" + std::to_string(i))));
       ports.push_back(servers.back()->ports());
     }
     if (how.quorum_proxies) links = std::make_unique<detail::link_proxies>(ports);
-    for (std::size_t i = 0; i < how.servers; ++i) at(i).configure(how, links ? links->view_of(i) : ports);
+    for (std::size_t i = 0; i < how.servers; ++i) configure(i, {});
     for (auto& server : servers) server->launch(spawner, how);
+  }
+
+  void configure(std::size_t server, const std::vector<std::string>& own_lines) const {
+    at(server).configure(how, links ? links->view_of(server) : ports, own_lines);
   }
 
   void start_all() {
@@ -83,12 +87,10 @@ struct ensemble::impl {
 
   bool running(std::size_t server) const { return at(server).process.alive() && !at(server).process.paused(); }
 
-  std::size_t majority() const { return how.servers / 2 + 1; }
-
-  std::size_t running_count() const {
+  bool majority_runs() const {
     std::size_t count = 0;
     for (std::size_t i = 0; i < how.servers; ++i) count += running(i) ? 1 : 0;
-    return count;
+    return count > how.servers / 2;
   }
 
   void wait_until_serving(std::size_t server, steady::time_point deadline) const {
@@ -114,8 +116,8 @@ struct ensemble::impl {
   }
 
   std::optional<server_summary> summary(std::size_t server) const try {
-    if (!running(server)) return std::nullopt;
-    return four_letter_words{at(server).address(), probe_timeout}.srvr();
+    return running(server) ? std::optional{four_letter_words{at(server).address(), probe_timeout}.srvr()}
+                           : std::nullopt;
   } catch (const cluster_error&) {
     return std::nullopt;
   }
@@ -158,6 +160,11 @@ struct ensemble::impl {
     }
   }
 
+  detail::link_proxies& hurtable_links() const {
+    if (!links) throw cluster_error("faults of links need ensemble_options::quorum_proxies");
+    return *links;
+  }
+
   std::unique_ptr<raw_client> client() const {
     return std::make_unique<raw_client>(at(wait_for_leader(steady::now() + how.start_timeout)).address());
   }
@@ -166,6 +173,7 @@ struct ensemble::impl {
   const pid_t owner = ::getpid();
   detail::temporary_folder folder;
   detail::spawner spawner;
+  std::vector<detail::peer_address> ports;
   std::unique_ptr<detail::link_proxies> links;
   std::vector<std::unique_ptr<detail::server_process>> servers;
 };
@@ -209,10 +217,14 @@ void ensemble::kill(std::size_t server) { impl_->at(server).process.kill(); }
 void ensemble::pause(std::size_t server) { impl_->at(server).process.pause(); }
 void ensemble::resume(std::size_t server) { impl_->at(server).process.resume(); }
 
+void ensemble::configure(std::size_t server, const std::vector<std::string>& config_lines) {
+  impl_->configure(server, config_lines);
+}
+
 void ensemble::start(std::size_t server) {
   auto& target = impl_->at(server);
   if (!target.process.alive()) target.launch(impl_->spawner, impl_->how);
-  if (impl_->running_count() >= impl_->majority()) wait_until_serving(server, impl_->how.start_timeout);
+  if (impl_->majority_runs()) wait_until_serving(server, impl_->how.start_timeout);
 }
 
 void ensemble::restart(std::size_t server) {
@@ -249,10 +261,16 @@ void ensemble::wait_until_serving(std::size_t server, milliseconds timeout) {
   impl_->wait_until_serving(server, steady::now() + timeout);
 }
 
-void ensemble::isolate(std::size_t server, link_fault how) {
-  if (!impl_->links) throw cluster_error("isolate() needs ensemble_options::quorum_proxies");
-  static_cast<void>(impl_->at(server));
-  impl_->links->isolate(server, how);
+void ensemble::isolate(std::size_t server, link_fault how) { impl_->hurtable_links().isolate(server, how); }
+
+void ensemble::hold_back(std::size_t server, direction which) {
+  impl_->hurtable_links().hold_back(server, which, true);
+}
+
+void ensemble::release(std::size_t server, direction which) { impl_->hurtable_links().hold_back(server, which, false); }
+
+detail::steady::time_point ensemble::last_passed(std::size_t server, direction which) const {
+  return impl_->hurtable_links().last_passed(server, which);
 }
 
 void ensemble::heal(std::size_t server) {

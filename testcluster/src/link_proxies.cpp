@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "link_proxies.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <chrono>
 #include <list>
 #include <map>
 #include <optional>
@@ -39,7 +41,15 @@ std::optional<std::string> with_address(const std::string& opening, const std::s
          address + opening.substr(end);
 }
 
-/// One connection; passes bytes on as they come, unless it is blocked.
+using clock = std::chrono::steady_clock;
+
+/// What does not pass: bytes of the initiator of a connection (forth), bytes for it (back).
+struct held_bytes {
+  bool forth = false;
+  bool back = false;
+};
+
+/// One connection; passes bytes on as they come, unless they are held.
 class wire : public std::enable_shared_from_this<wire> {
  public:
   wire(asio::io_context& io, tcp::socket from, tcp::endpoint target, std::string return_address)
@@ -50,12 +60,14 @@ class wire : public std::enable_shared_from_this<wire> {
         tries_left_(return_address_.empty() ? 150 : 0),
         timer_(io) {}
 
-  void block(bool blocked) {
-    blocked_ = blocked;
-    if (blocked) return;
+  void hold(held_bytes which) {
+    forth_.held = which.forth;
+    back_.held = which.back;
+    if (which.forth && which.back) return;
     if (!connecting_) connect();
-    if (std::exchange(forth_.parked, false)) pass(forth_);
-    if (std::exchange(back_.parked, false)) pass(back_);
+    for (auto* each : {&forth_, &back_}) {
+      if (!each->held && std::exchange(each->parked, false)) pass(*each);
+    }
   }
 
   void close() noexcept {
@@ -65,14 +77,17 @@ class wire : public std::enable_shared_from_this<wire> {
     timer_.cancel();
   }
   [[nodiscard]] bool closed() const noexcept { return !initiator_.is_open(); }
+  [[nodiscard]] clock::time_point last_passed(bool forth) const { return (forth ? forth_ : back_).last_passed; }
 
  private:
-  struct direction {
+  struct half {
     tcp::socket& in;
     tcp::socket& out;
     std::array<char, 16'384> buffer{};
     std::string chunk{};
-    bool parked = false;  // the chunk waits for the end of the block
+    clock::time_point last_passed{};
+    bool held = false;
+    bool parked = false;  // the chunk waits for the release, and what follows it in the socket
   };
 
   /// A follower that is refused tries again for a while: its leader may not listen yet. Since we have accepted, it
@@ -100,7 +115,7 @@ class wire : public std::enable_shared_from_this<wire> {
     });
   }
 
-  void read(direction& way) {
+  void read(half& way) {
     way.in.async_read_some(asio::buffer(way.buffer),
                            [self = shared_from_this(), &way](error_code error, std::size_t n) {
                              if (error) return self->close();
@@ -109,9 +124,9 @@ class wire : public std::enable_shared_from_this<wire> {
                            });
   }
 
-  void pass(direction& way) {
-    way.parked = blocked_;
-    if (blocked_) return;
+  void pass(half& way) {
+    way.parked = way.held;
+    if (way.held) return;
     if (&way == &forth_ && !return_address_.empty()) {
       auto rewritten = with_address(way.chunk, return_address_);
       if (!rewritten) return read(way);
@@ -122,6 +137,7 @@ class wire : public std::enable_shared_from_this<wire> {
                       [self = shared_from_this(), &way](error_code error, std::size_t) {
                         if (error) return self->close();
                         way.chunk.clear();
+                        way.last_passed = clock::now();
                         self->read(way);
                       });
   }
@@ -130,9 +146,8 @@ class wire : public std::enable_shared_from_this<wire> {
   tcp::socket acceptor_;
   tcp::endpoint target_;
   std::string return_address_;  // empty: pass everything as it is
-  direction forth_{initiator_, acceptor_};
-  direction back_{acceptor_, initiator_};
-  bool blocked_ = false;
+  half forth_{initiator_, acceptor_};
+  half back_{acceptor_, initiator_};
   bool connecting_ = false;
   int tries_left_;
   asio::steady_timer timer_;
@@ -146,8 +161,8 @@ class link {
         target_(asio::ip::address_v4::loopback(), target),
         door_(io, [this](tcp::socket socket) { accept(std::move(socket)); }) {}
 
-  void set(std::optional<link_fault> fault) {
-    fault_ = fault;
+  void set(std::optional<link_fault> fault, held_bytes held) {
+    held_ = fault ? held_bytes{true, true} : held;
     std::erase_if(wires_, [](const auto& each) { return each->closed(); });
     if (fault == link_fault::cut) {
       door_.shut();
@@ -156,9 +171,14 @@ class link {
       return;
     }
     door_.open();
-    for (auto& each : wires_) each->block(fault.has_value());
+    for (auto& each : wires_) each->hold(held_);
   }
 
+  [[nodiscard]] clock::time_point last_passed(bool forth) const {
+    clock::time_point last{};
+    for (const auto& each : wires_) last = std::max(last, each->last_passed(forth));
+    return last;
+  }
   [[nodiscard]] std::uint16_t port() const noexcept { return door_.port(); }
   /// Who calls through this link is told to be called back there.
   void return_to(std::string address) { return_address_ = std::move(address); }
@@ -167,13 +187,13 @@ class link {
   void accept(tcp::socket socket) {
     std::erase_if(wires_, [](const auto& each) { return each->closed(); });
     wires_.push_back(std::make_shared<wire>(io_, std::move(socket), target_, return_address_));
-    wires_.back()->block(fault_.has_value());
+    wires_.back()->hold(held_);
   }
 
   asio::io_context& io_;
   tcp::endpoint target_;
   std::string return_address_;
-  std::optional<link_fault> fault_;
+  held_bytes held_;
   std::list<std::shared_ptr<wire>> wires_;
   listener door_;
 };
@@ -188,20 +208,34 @@ struct link_proxies::impl {
     link election;
   };
 
+  struct faults_of_server {
+    std::optional<link_fault> fault;
+    bool incoming = false;  // held back
+    bool outgoing = false;
+  };
+
   /// A link is as bad as the worse of its two ends.
   void apply() {
     for (auto& [ends, both] : links) {
-      const auto from = faults[ends.first];
-      const auto to = faults[ends.second];
-      const auto fault = from == link_fault::cut ? from : to ? to : from;
-      both.quorum.set(fault);
-      both.election.set(fault);
+      const auto& from = faults[ends.first];
+      const auto& to = faults[ends.second];
+      const auto fault = from.fault == link_fault::cut ? from.fault : to.fault ? to.fault : from.fault;
+      both.quorum.set(fault, {from.outgoing || to.incoming, from.incoming || to.outgoing});
+      both.election.set(fault, {});
     }
+  }
+
+  template <class Change>
+  void change(std::size_t server, Change how) {
+    loop.run([&] {
+      how(faults.at(server));
+      apply();
+    });
   }
 
   event_loop loop;  // first, so that it outlives the sockets
   std::vector<peer_address> servers;
-  std::vector<std::optional<link_fault>> faults;
+  std::vector<faults_of_server> faults;
   std::map<std::pair<std::size_t, std::size_t>, pair_of_links> links;
 };
 
@@ -237,17 +271,27 @@ std::vector<peer_address> link_proxies::view_of(std::size_t from) const {
 }
 
 void link_proxies::isolate(std::size_t server, link_fault how) {
-  impl_->loop.run([&] {
-    impl_->faults.at(server) = how;
-    impl_->apply();
+  impl_->change(server, [how](auto& faults) { faults.fault = how; });
+}
+
+void link_proxies::hold_back(std::size_t server, direction which, bool held) {
+  impl_->change(server,
+                [=](auto& faults) { (which == direction::incoming ? faults.incoming : faults.outgoing) = held; });
+}
+
+std::chrono::steady_clock::time_point link_proxies::last_passed(std::size_t server, direction which) const {
+  return impl_->loop.run([&] {
+    clock::time_point last{};
+    for (const auto& [ends, both] : impl_->links) {
+      if (ends.first == server) last = std::max(last, both.quorum.last_passed(which == direction::outgoing));
+      if (ends.second == server) last = std::max(last, both.quorum.last_passed(which == direction::incoming));
+    }
+    return last;
   });
 }
 
 void link_proxies::heal(std::size_t server) {
-  impl_->loop.run([&] {
-    impl_->faults.at(server).reset();
-    impl_->apply();
-  });
+  impl_->change(server, [](auto& faults) { faults = {}; });
 }
 
 }  // namespace latchkey::testing::detail

@@ -2,6 +2,7 @@
 #pragma once
 // The links between servers, each through a proxy, so that they can be broken.
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -21,6 +22,9 @@ class link_proxies {
   [[nodiscard]] std::vector<peer_address> view_of(std::size_t from) const;
 
   void isolate(std::size_t server, link_fault how);
+  void hold_back(std::size_t server, direction which, bool held);
+  [[nodiscard]] std::chrono::steady_clock::time_point last_passed(std::size_t server, direction which) const;
+  /// Ends every fault of the server, and releases what was held back.
   void heal(std::size_t server);
 
  private:

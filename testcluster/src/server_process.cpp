@@ -85,7 +85,8 @@ void write_file(const fs::path& file, const std::string& content) {
 
 server_process::server_process(std::size_t index, fs::path folder) : index_(index), folder_(std::move(folder)) {}
 
-void server_process::configure(const ensemble_options& how, const std::vector<peer_address>& peers) const {
+void server_process::configure(const ensemble_options& how, const std::vector<peer_address>& peers,
+                               const std::vector<std::string>& own_lines) const {
   fs::create_directories(folder_ / "data");
   write_file(folder_ / "data" / "myid", std::to_string(index_ + 1) + "\n");
   std::ostringstream config;
@@ -99,6 +100,7 @@ void server_process::configure(const ensemble_options& how, const std::vector<pe
     config << "server." << i + 1 << "=127.0.0.1:" << peers[i].quorum << ":" << peers[i].election << "\n";
   }
   for (const auto& line : how.config_lines) config << line << "\n";
+  for (const auto& line : own_lines) config << line << "\n";
   write_file(folder_ / "zoo.cfg", config.str());
 }
 

@@ -24,7 +24,8 @@ class server_process {
   server_process(std::size_t index, std::filesystem::path folder);
 
   /// Writes zoo.cfg and myid. @param peers  the view that this server has of all, itself included
-  void configure(const ensemble_options& how, const std::vector<peer_address>& peers) const;
+  void configure(const ensemble_options& how, const std::vector<peer_address>& peers,
+                 const std::vector<std::string>& own_lines) const;
   /// @pre configured; not alive. @throws missing_package, cluster_error
   void launch(spawner& with, const ensemble_options& how);
 

@@ -23,7 +23,7 @@ double milliseconds(clock::duration time) { return std::chrono::duration<double,
 class examination {
  public:
   examination(const history& all, const limits& most)
-      : all_{all}, most_{most}, calls_{calls_of(all)}, periods_{periods_of(all)} {}
+      : all_{all}, most_{most}, calls_{calls_of(all)}, periods_{periods_of(all, most.deletion)} {}
 
   std::vector<violation> run() {
     for (const auto& of_lock : periods_) {

@@ -15,6 +15,9 @@ struct limits {
   std::chrono::milliseconds recovery{
       15'000};                               ///< after a fault, in peace, for a lock that is wanted to be granted again
   std::chrono::milliseconds overdue{3'000};  ///< for a call with a timeout to return after that
+  /// For the owner of a deleted node to know it, when nothing else is wrong: 10 ms until it watches its node, a round
+  /// trip, and what a busy machine of two cores takes to run the right threads of a server and of two processes.
+  std::chrono::milliseconds deletion{250};
 };
 
 enum class rule {

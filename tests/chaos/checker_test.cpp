@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checker.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "verdicts.hpp"
@@ -89,6 +91,51 @@ TEST_CASE("a token that is not larger than all before it is refused") {
   refuses(story{}.own(a, 10, 20, 2).own(b, 30, 40, 1), rule::token);
   refuses(story{}.own(a, 10, 20, 2).own(b, 30, 40, 2), rule::token);
   refuses(story{}.own(a, 10, 20, 5).own(b, 30, 40, 6).own(c, 50, 60, 5), rule::token);
+}
+
+TEST_CASE("the owner of a deleted node is excused, for a moment, for that lock, and nobody else is") {
+  const auto moment = limits{}.deletion.count();
+  const auto overlap_until = [](std::int64_t end) {
+    return story{}.hold(a, 10, end, 1, 9'000).own(b, 120, end + 1'000, 2).own(c, end + 2'000, end + 2'001, 3);
+  };
+  accepts(overlap_until(100 + moment).remove(90, 100, "w1"));
+  refuses(overlap_until(101 + moment).remove(90, 100, "w1"), rule::overlap);
+  refuses(overlap_until(130).remove(90, 100, "w3"), rule::overlap);
+  refuses(overlap_until(130).remove(90, 100, "w1", 1), rule::overlap);
+  refuses(overlap_until(130).remove(125, 126, "w1"), rule::overlap);
+}
+
+TEST_CASE("the next turn on a deleted node is excused for the same moment") {
+  const auto overlaps_at = [](std::int64_t time) {
+    story turn;
+    turn.own("w1.1/0/1", 10, 100, 1).remove(95, 100, "w1").own(b, 110, time + 100, 5).hold(a, time, time + 5, 1);
+    const auto found = check(turn.own(c, time + 200, time + 201, 6).tell());
+    return std::any_of(found.begin(), found.end(), [](const violation& one) { return one.which == rule::overlap; });
+  };
+  CHECK_FALSE(overlaps_at(120));
+  CHECK(overlaps_at(120 + limits{}.deletion.count()));
+}
+
+TEST_CASE("a waiter whose node was deleted is excused for a moment after that, and not when its turn comes") {
+  const auto moment = limits{}.deletion.count();
+  const auto waiter_of = [&](std::int64_t deleted) {
+    story waits;
+    waits.own(b, 1, 1'300, 1).say(5, a, event_kind::waits, 0, 0, "lock");
+    waits.look(1'200, a, event_kind::granted, 2, 1'210).look(1'210, a, event_kind::held, 2, 1'210);
+    return waits.say(1'211, a, event_kind::unlocks, 0, 2).remove(deleted, deleted, "w1").own(c, 2'000, 2'001, 3);
+  };
+  accepts(waiter_of(1'210 - moment));
+  refuses(waiter_of(1'209 - moment), rule::overlap);
+}
+
+TEST_CASE("the news of a deletion may be late when something else is wrong with its owner, or with the servers") {
+  const auto moment = limits{}.deletion.count();
+  story late;
+  late.hold(a, 10, 200 + moment, 1, 9'000).remove(90, 100, "w1").own(b, 120, 9'000, 2).own(c, 9'100, 9'101, 3);
+  refuses(story{late}, rule::overlap);
+  refuses(story{late}.harm(50, 300, "black hole", "w2"), rule::overlap);
+  accepts(story{late}.harm(50, 300, "black hole", "w1"));
+  accepts(story{late}.harm(50, 300, "kill leader", "server 1"));
 }
 
 TEST_CASE("the token of a session that was ended from outside must be in order all the same") {

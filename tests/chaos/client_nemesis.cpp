@@ -13,20 +13,24 @@ using namespace std::chrono_literals;
 using latchkey::testing::opcode;
 
 client_nemesis::client_nemesis(latchkey::testing::ensemble& servers, std::vector<worker_slot*> workers, fault_log& log,
-                               std::uint64_t seed, bool from_outside)
+                               std::uint64_t seed, repertoire what)
     : servers_{servers}, workers_{std::move(workers)}, log_{log}, dice_{seed} {
   using self = client_nemesis;
-  faults_ = {&self::cut,          &self::black_hole,   &self::black_hole,   &self::lose_server,   &self::disconnect,
-             &self::delay,        &self::lose_request, &self::lose_reply,   &self::hold_reply,    &self::stop_process,
-             &self::stop_process, &self::kill_process, &self::kill_process, &self::black_hole_all};
-  if (from_outside) {
-    faults_.insert(faults_.end(), {&self::expire_session, &self::expire_session, &self::delete_node});
+  faults_ = {&self::delete_node, &self::delete_node, &self::delete_path};
+  if (what == repertoire::of_operator) {
+    longest_pause_ = 500ms;
+    return;
   }
+  faults_.insert(faults_.end(),
+                 {&self::cut, &self::black_hole, &self::black_hole, &self::lose_server, &self::disconnect, &self::delay,
+                  &self::lose_request, &self::lose_reply, &self::hold_reply, &self::stop_process, &self::stop_process,
+                  &self::kill_process, &self::kill_process, &self::black_hole_all});
+  if (what == repertoire::and_expiries) faults_.insert(faults_.end(), 2, &self::expire_session);
 }
 
 void client_nemesis::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    sleep(dice_.between(200ms, 2'500ms), stop);
+    sleep(dice_.between(200ms, longest_pause_), stop);
     if (stop.stop_requested()) break;
     for (auto* each : workers_) each->look_after();
     auto& victim = some_worker();
@@ -132,19 +136,6 @@ void client_nemesis::expire_session(worker_slot& victim, const std::stop_token&)
   if (!session) return;
   const ongoing fault{log_, "expire session", victim.name(), true};
   servers_.expire(*session);
-}
-
-void client_nemesis::delete_node(worker_slot& victim, const std::stop_token&) {
-  const auto path = lock_path(0);
-  const auto label = fmt::format("latchkey chaos, {}\"", victim.process_name());
-  for (const auto& name : servers_.children(path)) {
-    const auto node = path + "/" + name;
-    const auto data = servers_.get(node);
-    if (!data || data->find(label) == std::string::npos) continue;
-    const ongoing fault{log_, "delete node", victim.name(), true};
-    servers_.remove(node);
-    return;
-  }
 }
 
 worker_slot& client_nemesis::some_worker() {

@@ -17,12 +17,18 @@
 
 namespace chaos {
 
+/// What a nemesis does.
+enum class repertoire {
+  usual,
+  and_expiries,  ///< sessions are ended from outside too, which no lease foresees
+  of_operator,   ///< nodes and paths are deleted, and all else is well
+};
+
 /// One fault after the other. The workers of two nemeses must not be the same.
 class client_nemesis {
  public:
-  /// @param from_outside whether sessions are ended and nodes deleted too, which no lease foresees
   client_nemesis(latchkey::testing::ensemble& servers, std::vector<worker_slot*> workers, fault_log& log,
-                 std::uint64_t seed, bool from_outside);
+                 std::uint64_t seed, repertoire what);
 
   /// Until `stop`. Then all is mended.
   void run(const std::stop_token& stop);
@@ -42,17 +48,21 @@ class client_nemesis {
   void kill_process(worker_slot& victim, const std::stop_token& stop);
   void black_hole_all(worker_slot& victim, const std::stop_token& stop);
   void expire_session(worker_slot& victim, const std::stop_token& stop);
+  // Of an operator: operator_faults.cpp.
   void delete_node(worker_slot& victim, const std::stop_token& stop);
+  void delete_path(worker_slot& victim, const std::stop_token& stop);
 
   /// Half of the time one that holds a lock, if there is one.
   worker_slot& some_worker();
   latchkey::testing::opcode some_operation();
+  int some_lock(const worker_slot& victim);
   void mend();
 
   latchkey::testing::ensemble& servers_;
   const std::vector<worker_slot*> workers_;
   fault_log& log_;
   dice dice_;
+  std::chrono::milliseconds longest_pause_{2'500};
   std::vector<fault_of_worker> faults_;
 };
 

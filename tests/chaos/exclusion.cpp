@@ -24,8 +24,11 @@ void check_overlap(const std::vector<period>& all, violations& found) {
     for (const auto how : {access::exclusive, access::shared}) {
       if (!excludes(how, one.how)) continue;
       for (const auto* before : latest[static_cast<std::size_t>(how)]) {
-        if (before == nullptr || one.granted >= before->seen || before->excused(one.granted)) continue;
-        const auto both = std::min(one.seen, before->seen) - one.granted;
+        if (before == nullptr || one.granted >= before->seen) continue;
+        const auto end = std::min(one.seen, before->seen);
+        // The later one may be the owner, too: a waiter whose node is deleted, or the next turn on such a node.
+        if (before->excused(one.granted, end) || one.excused(one.granted, end)) continue;
+        const auto both = end - one.granted;
         found.push_back({rule::overlap, one.granted,
                          fmt::format("{} {} and {} {} lock {} at the same time, for {:.3f} ms", before->who,
                                      verb(before->how), one.who, verb(one.how), one.lock, milliseconds(both))});

@@ -21,6 +21,7 @@ class fault_log {
   void tell(const std::string& who, event_kind kind, std::string text = {}, int lock = -1) {
     events_.add({clock::now(), who, kind, lock, access::exclusive, {}, 0, std::move(text)});
   }
+  void tell(const event& what) { events_.add(what); }
   void add(const fault& what) { faults_.add(what); }
 
  private:
@@ -32,7 +33,7 @@ class fault_log {
 class ongoing {
  public:
   ongoing(fault_log& log, std::string kind, std::string victim, bool from_outside = false)
-      : log_{log}, what_{clock::now(), {}, std::move(kind), std::move(victim), from_outside} {}
+      : log_{log}, what_{clock::now(), {}, std::move(kind), std::move(victim), from_outside, -1} {}
   ongoing(const ongoing&) = delete;
   ongoing& operator=(const ongoing&) = delete;
   ~ongoing() {

@@ -99,7 +99,10 @@ std::string to_line(const event& what) {
 
 std::string to_line(const fault& what) {
   return fmt::format("{} {} {} {}|{}", what.begin.time_since_epoch().count(), what.end.time_since_epoch().count(),
-                     what.from_outside ? "outside" : "inside", what.kind, what.victim);
+                     what.lock >= 0      ? fmt::format("node-of-{}", what.lock)
+                     : what.from_outside ? "outside"
+                                         : "inside",
+                     what.kind, what.victim);
 }
 
 event parse_event(std::string_view line) {
@@ -119,7 +122,10 @@ fault parse_fault(std::string_view line) {
   fault what;
   what.begin = parse_time(next_word(line));
   what.end = parse_time(next_word(line));
-  what.from_outside = next_word(line) == "outside";
+  constexpr std::string_view of_node = "node-of-";
+  const auto where = next_word(line);
+  what.from_outside = where != "inside";
+  if (where.starts_with(of_node)) what.lock = parse_number<int>(where.substr(of_node.size()));
   what.kind = next_word(line, '|');
   what.victim = line;
   return what;

@@ -73,6 +73,7 @@ struct fault {
 
   /// No lease can foresee that somebody else ends the session, or deletes the node.
   bool from_outside = false;
+  int lock = -1;  ///< of the node that was deleted: its owner hears of it at once. -1: none
 };
 
 struct history {

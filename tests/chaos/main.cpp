@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   app.add_option("--locks", how.locks, "How many (default: 4); half of the calls are for the first")
       ->check(CLI::Range(1, 500));
   app.add_option("--families", families, "To draw those of the locks from: some of " + families + " (default: all)");
-  app.add_flag("--outside", how.from_outside, "Also end sessions and delete nodes, which no lease can foresee");
+  app.add_flag("--outside", how.from_outside, "Also end sessions, which no lease can foresee");
   app.add_flag("--log", how.log, "Keep what the library says");
   app.add_option("--keep", how.folder, "Keep the history, in this folder");
   app.add_option("--svg", svg, "Draw the history into this file");

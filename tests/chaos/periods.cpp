@@ -71,7 +71,8 @@ class reader {
                        .over = {},
                        .loss = {},
                        .weakened = {},
-                       .struck = {}});
+                       .struck = {},
+                       .told = {}});
   }
 
   void go_on(const event& what) {
@@ -171,18 +172,56 @@ std::vector<place> places_of(const history& all) {
   return places;
 }
 
-std::vector<std::vector<period>> periods_of(const history& all) {
+namespace {
+
+/// @returns whether the news of a deletion may have come late: another fault was in the way of its process.
+bool is_delayed(const fault& deletion, const period& of_owner, const history& all) {
+  constexpr std::chrono::seconds aftermath{5};  // of a fault: until its victims are connected again
+  return std::any_of(all.faults.begin(), all.faults.end(), [&](const fault& what) {
+    const bool concerns = strikes(what, of_owner.who) || what.victim.starts_with("server") || what.victim == "workers";
+    return what.lock < 0 && concerns && what.begin <= of_owner.seen && what.end + aftermath >= deletion.begin;
+  });
+}
+
+/// A fault from outside that meets the period, or the call that led to it.
+void strike(period& one, const fault& what, const history& all, clock::duration deletion) {
+  if (!what.from_outside || !strikes(what, one.who)) return;
+  if (what.lock >= 0 && what.lock != one.lock) return;
+  if (what.begin > std::max(one.seen, one.valid_until) || what.end < one.called) return;
+  const bool late = what.lock < 0 || is_delayed(what, one, all) || (one.struck && !one.told);
+  if (late) {
+    one.told.reset();
+  } else {
+    one.told = std::max(one.told.value_or(what.end + deletion), what.end + deletion);
+  }
+  one.struck = std::min(what.begin, one.struck.value_or(what.begin));
+}
+
+/// The callers of one object take turns on one node: what has struck it strikes those who come later.
+void pass_on(std::vector<period>& of_lock) {
+  std::map<std::pair<std::string, std::int64_t>, const period*> struck;
+  for (auto& one : of_lock) {
+    const auto*& before = struck[{std::string{process_of(one.who)}, one.token.czxid}];
+    if (before != nullptr && before->excused(one.granted)) {
+      const bool late = !before->told || (one.struck && !one.told);
+      one.told = late ? std::nullopt : std::max(one.told, before->told);
+      one.struck = std::min(one.struck.value_or(*before->struck), *before->struck);
+    }
+    if (one.struck) before = &one;
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<period>> periods_of(const history& all, clock::duration deletion) {
   reader events{all};
   for (const auto& what : all.events) events.read(what);
   auto periods = events.take();
   for (auto& of_lock : periods) {
     for (auto& one : of_lock) {
-      for (const auto& what : all.faults) {
-        if (!what.from_outside || !strikes(what, one.who)) continue;
-        if (what.begin > std::max(one.seen, one.valid_until) || what.end < one.called) continue;
-        one.struck = std::min(what.begin, one.struck.value_or(what.begin));
-      }
+      for (const auto& what : all.faults) strike(one, what, all, deletion);
     }
+    pass_on(of_lock);
   }
   return periods;
 }

@@ -43,8 +43,14 @@ struct period {
   /// When somebody else perhaps ended it. Its holder may not hear of that before its lease is over.
   std::optional<clock::time_point> struck;
 
+  /// When its node was deleted: by when its holder had heard of that, or was over. Unset: it may hear of it late.
+  std::optional<clock::time_point> told;
+
   /// @returns whether no lease could keep others away at that time.
   bool excused(clock::time_point at) const { return struck && at >= *struck; }
+
+  /// @returns whether it may have been in the way of others for this time.
+  bool excused(clock::time_point from, clock::time_point to) const { return excused(from) && (!told || to <= *told); }
 
   /// @returns whether this one, while it lasts, keeps the later one away.
   bool keeps_out(const period& later) const {
@@ -68,7 +74,9 @@ std::vector<call> calls_of(const history& all);
 std::vector<place> places_of(const history& all);
 
 /// @returns the periods of every lock, in the order of the grants: `result[lock]`.
-std::vector<std::vector<period>> periods_of(const history& all);
+/// @param deletion  for how long the owner of a deleted node may not know it, as long as nothing else is wrong
+std::vector<std::vector<period>> periods_of(const history& all,
+                                            clock::duration deletion = std::chrono::milliseconds{250});
 
 /// @returns whether the fault is one of this process, or of the worker whose process it is.
 bool strikes(const fault& what, std::string_view who) noexcept;

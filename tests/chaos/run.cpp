@@ -74,14 +74,26 @@ class run {
     }
   }
 
+  /// For a while only an operator deletes nodes: what their owners then hear of at once is not delayed by other faults.
+  void operate_for(clock::duration time, std::uint64_t seed) {
+    std::vector<worker_slot*> all;
+    for (auto& slot : slots_) all.push_back(&slot);
+    client_nemesis nemesis{servers_, all, log_, seed * 3 + 1, repertoire::of_operator};
+    const std::jthread thread{[&](const std::stop_token& stop) { nemesis.run(stop); }};
+    std::this_thread::sleep_for(time);
+  }
+
   /// Two nemeses for the workers, one for the servers, so that faults of both kinds meet.
   void storm_for(clock::duration time, std::uint64_t seed) {
+    operate_for(time / 4, seed);
+    time -= time / 4;
+    const auto what = how_.from_outside ? repertoire::and_expiries : repertoire::usual;
     std::vector<worker_slot*> some;
     std::vector<worker_slot*> others;
     for (std::size_t i = 0; i < slots_.size(); ++i) (i % 2 == 0 ? some : others).push_back(&slots_[i]);
     server_nemesis of_servers{servers_, log_, seed * 3};
-    client_nemesis first{servers_, some, log_, seed * 3 + 1, how_.from_outside};
-    client_nemesis second{servers_, others, log_, seed * 3 + 2, how_.from_outside};
+    client_nemesis first{servers_, some, log_, seed * 3 + 1, what};
+    client_nemesis second{servers_, others, log_, seed * 3 + 2, what};
     std::vector<std::jthread> threads;
     threads.emplace_back([&](const std::stop_token& stop) { of_servers.run(stop); });
     threads.emplace_back([&](const std::stop_token& stop) { first.run(stop); });
@@ -165,6 +177,7 @@ limits default_limits() noexcept {
   limits most;
   most.recovery *= slowdown();
   most.overdue *= slowdown();
+  most.deletion *= slowdown();
   return most;
 }
 

@@ -5,11 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace chaos {
 
 using namespace std::chrono_literals;
+using latchkey::testing::direction;
 using latchkey::testing::link_fault;
 
 void server_nemesis::run(const std::stop_token& stop) {
@@ -40,9 +42,13 @@ void server_nemesis::restore() {
 void server_nemesis::strike(const std::stop_token& stop) {
   const auto time = dice_.some_time(4s);
   const auto victims = some_servers();
-  switch (dice_.one_of(10)) {
+  switch (dice_.one_of(13)) {
     case 0:
       return restart_all(stop);
+    case 10:
+    case 11:
+    case 12:
+      return hold_back(victims, time, stop);
     case 1:
     case 2:
     case 3:
@@ -83,9 +89,35 @@ void server_nemesis::isolate(const std::vector<std::size_t>& victims, std::chron
   for (const auto each : victims) servers_.heal(each);
 }
 
+/// Packets of one direction are late, by up to all the time. Half of the time no packet of the other direction passes
+/// from the moment on when they arrive: what the leader or its followers would have learnt is never said.
+void server_nemesis::hold_back(const std::vector<std::size_t>& victims, std::chrono::milliseconds time,
+                               const std::stop_token& stop) {
+  const bool to = dice_.one_of(2) == 0;
+  const bool cut_off = dice_.one_of(2) == 0;
+  const auto silence = dice_.some_time(2s);
+  const auto late = to ? direction::incoming : direction::outgoing;
+  const auto never = to ? direction::outgoing : direction::incoming;
+  const ongoing fault{log_, fmt::format("hold back {} {}", to ? "to" : "from", describe(victims)),
+                      fmt::format("server {}", fmt::join(victims, ", "))};
+  for (const auto each : victims) servers_.hold_back(each, late);
+  sleep(time, stop);
+  for (const auto each : victims) {
+    if (cut_off) servers_.hold_back(each, never);
+    servers_.release(each, late);
+  }
+  if (cut_off) sleep(silence, stop);
+  for (const auto each : victims) servers_.heal(each);
+}
+
+/// Every other time the longest session timeout that they grant changes with that.
 void server_nemesis::restart_all(const std::stop_token& stop) {
-  const ongoing fault{log_, "restart all", "servers"};
+  static constexpr std::array longest{1'500, 2'500, 60'000, 60'000};
+  const auto most = longest[dice_.one_of(longest.size())];
+  const bool changes = dice_.one_of(2) == 0;
+  const ongoing fault{log_, changes ? fmt::format("restart all, timeouts up to {}", most) : "restart all", "servers"};
   for (std::size_t i = 0; i < servers_.size() && !stop.stop_requested(); ++i) {
+    if (changes) servers_.configure(i, {fmt::format("maxSessionTimeout={}", most)});
     servers_.restart(i);
     servers_.wait_until_serving(i, 60s);
   }

@@ -53,7 +53,13 @@ class story {
   story& is(family which, int lock = 0) { return all_.families[lock] = which, *this; }
 
   story& harm(std::int64_t from, std::int64_t to, std::string kind, std::string victim, bool from_outside = false) {
-    all_.faults.push_back({at(from), at(to), std::move(kind), std::move(victim), from_outside});
+    all_.faults.push_back({at(from), at(to), std::move(kind), std::move(victim), from_outside, -1});
+    return *this;
+  }
+
+  /// A node of the lock was deleted.
+  story& remove(std::int64_t from, std::int64_t to, std::string owner, int lock = 0) {
+    all_.faults.push_back({at(from), at(to), "delete node", std::move(owner), true, lock});
     return *this;
   }
 

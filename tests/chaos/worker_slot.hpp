@@ -34,6 +34,8 @@ class worker_slot {
 
   const std::string& name() const noexcept { return how_.name; }
   std::string process_name() const;
+  /// Of the locks that it takes.
+  const std::vector<family>& families() const noexcept { return how_.families; }
   std::chrono::milliseconds session_timeout() const noexcept { return how_.session_timeout; }
   /// By when no session of a killed process is left, if there is a quorum.
   clock::time_point sessions_over_at() const noexcept { return sessions_over_at_; }

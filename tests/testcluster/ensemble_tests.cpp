@@ -85,6 +85,18 @@ TEST_CASE("session timeouts are as the options say") {
   CHECK(raw_client(server.address(0), {.session_timeout = 1h}).session_timeout() == 60s);
 }
 
+TEST_CASE("the configuration of one server changes with its next start") {
+  ensemble one{{.servers = 1}};
+  const auto granted = [&] { return raw_client(one.address(0), {.session_timeout = 1h}).session_timeout(); };
+  one.configure(0, {"maxSessionTimeout=4000"});
+  CHECK(granted() == 60s);
+  one.restart(0);
+  CHECK(granted() == 4s);
+  one.configure(0, {});
+  one.restart(0);
+  CHECK(granted() == 60s);
+}
+
 TEST_CASE("the data goes with the ensemble" * doctest::skip(std::getenv("LATCHKEY_KEEP_DATA") != nullptr)) {
   std::filesystem::path folder;
   {
@@ -109,6 +121,7 @@ TEST_CASE("a server that does not start is an error that quotes its log") {
 
 TEST_CASE("an ensemble without links through proxies cannot be partitioned") {
   CHECK_THROWS_AS(one_server().isolate(0), cluster_error);
+  CHECK_THROWS_AS(one_server().hold_back(0, direction::incoming), cluster_error);
 }
 
 TEST_SUITE_END();

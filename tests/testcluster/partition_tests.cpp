@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <future>
 #include <latchkey/testing/ensemble.hpp>
 
 #include "support.hpp"
@@ -53,6 +54,70 @@ TEST_CASE("two isolated servers leave no quorum and healing one is enough") {
   servers.wait_for_quorum(patience);
   servers.heal(1);
   servers.wait_until_serving(1, patience);
+}
+
+TEST_CASE("what a follower is sent is held back, while what it sends arrives") {
+  auto& servers = three_servers();
+  const auto one = servers.followers().front();
+  const auto leader = servers.leader();
+  raw_client reader{servers.address(one)};
+  raw_client writer{servers.address(one)};
+  servers.hold_back(one, direction::incoming);
+  servers.create("/first");
+  auto written = std::async(std::launch::async, [&] { return writer.create("/second"); });
+  CHECK(eventually([&] { return servers.exists("/second").has_value(); }));
+  CHECK_FALSE(reader.exists("/first").has_value());
+  CHECK(written.wait_for(0s) == std::future_status::timeout);
+  servers.heal(one);
+  CHECK(written.get() == "/second");
+  CHECK(reader.exists("/first").has_value());
+  CHECK(servers.leader() == leader);
+  CHECK(servers.remove("/first"));
+  CHECK(servers.remove("/second"));
+}
+
+TEST_CASE("what a follower sends is held back, while what it is sent arrives") {
+  auto& servers = three_servers();
+  const auto one = servers.followers().front();
+  raw_client reader{servers.address(one)};
+  raw_client writer{servers.address(one)};
+  servers.hold_back(one, direction::outgoing);
+  auto written = std::async(std::launch::async, [&] { return writer.create("/late"); });
+  servers.create("/news");
+  CHECK(eventually([&] { return reader.exists("/news").has_value(); }));
+  CHECK_FALSE(servers.exists("/late").has_value());
+  CHECK(written.wait_for(0s) == std::future_status::timeout);
+  servers.release(one, direction::outgoing);
+  CHECK(written.get() == "/late");
+  CHECK(servers.remove("/news"));
+  CHECK(servers.remove("/late"));
+}
+
+TEST_CASE("an idle leader is heard to ping its followers, and not while its packets are held back") {
+  auto& servers = three_servers();
+  const auto one = servers.followers().front();
+  const auto last = [&] { return servers.last_passed(one, direction::incoming); };
+  auto before = last();
+  CHECK(eventually([&] { return last() > before; }));
+  servers.hold_back(one, direction::incoming);
+  before = last();
+  const auto other = servers.last_passed(servers.followers().back(), direction::incoming);
+  CHECK(eventually([&] { return servers.last_passed(servers.followers().back(), direction::incoming) > other; }));
+  CHECK(last() == before);
+  servers.heal(one);
+  CHECK(eventually([&] { return last() > before; }));
+}
+
+TEST_CASE("a leader whose packets are held back for too long is left by its followers") {
+  auto& servers = three_servers();
+  const auto old = *servers.leader();
+  servers.hold_back(old, direction::outgoing);
+  CHECK(eventually([&] {
+    const auto now = servers.leader();
+    return now && *now != old;
+  }));
+  servers.heal(old);
+  servers.wait_until_serving(old, patience);
 }
 
 TEST_SUITE_END();

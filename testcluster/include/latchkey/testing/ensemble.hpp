@@ -43,6 +43,9 @@ enum class link_fault {
   black_hole,  ///< connections stay open, nothing passes: noticed after sync_limit ticks
 };
 
+/// Which packets between one server and the others.
+enum class direction { incoming, outgoing };
+
 /// Servers 0 to n-1, on loopback ports that stay the same for the life of the object.
 ///
 /// Construction blocks until every server serves and a write has succeeded. The servers die with this process, however
@@ -73,6 +76,8 @@ class ensemble {
   void restart(std::size_t server);  ///< kill (if it runs) and start
   void pause(std::size_t server);    ///< SIGSTOP; returns when it has stopped
   void resume(std::size_t server);   ///< SIGCONT
+  /// Lines for the zoo.cfg of one server, after options().config_lines; the last of two counts. From its next start on.
+  void configure(std::size_t server, const std::vector<std::string>& config_lines);
   [[nodiscard]] bool running(std::size_t server) const;  ///< started, not paused, not dead
 
   /// The server that says it leads (of several, the one of the newest epoch); a lone server leads itself.
@@ -85,8 +90,16 @@ class ensemble {
   /// Breaks every link between this server and the others, both ways; its clients are still served.
   /// @pre options().quorum_proxies
   void isolate(std::size_t server, link_fault how = link_fault::black_hole);
-  void heal(std::size_t server);  ///< mends the links of one server
-  void heal();                    ///< mends all links
+  /// Keeps back the packets that this server gets from the others (incoming) or sends to them (outgoing), as a slow
+  /// network does: connections stay open, the other direction passes, elections too. A follower that gets nothing for
+  /// sync_limit ticks leaves its leader; a leader leaves a follower likewise.
+  /// @pre options().quorum_proxies
+  void hold_back(std::size_t server, direction which);
+  void release(std::size_t server, direction which);  ///< lets pass what was kept back, in order
+  /// When the newest of these packets passed: an idle leader pings its followers every half tick.
+  [[nodiscard]] std::chrono::steady_clock::time_point last_passed(std::size_t server, direction which) const;
+  void heal(std::size_t server);                      ///< repairs the links of one server, releases what was kept back
+  void heal();                                        ///< of all servers
 
   /// Ends a session from outside, as if it had expired; blocks until that is committed.
   /// @returns false if the session was not there any more

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/// So many locks with so long paths that what concerns all of them does not fit into one request (1 MiB).
+
+#include <latchkey/mutex.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "support/reached.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+/// Locks of one client, with paths of a length, all held.
+class many_locks {
+ public:
+  many_locks(client& owner, int count, std::size_t length) : root_{fresh_path()} {
+    const auto folder = root_ + "/" + std::string(length - root_.size() - 7, 'x') + "/";
+    for (int i = 0; i < count; ++i) {
+      const auto number = std::to_string(i);
+      paths_.push_back(folder + std::string(5 - number.size(), '0') + number);
+      locks_.push_back(std::make_unique<mutex>(owner, paths_.back()));
+    }
+    on_threads all;
+    std::atomic<int> next{0};
+    std::atomic<int> taken{0};
+    for (int thread = 0; thread < 16; ++thread) {
+      all.start([&] {
+        for (int i = next++; i < count; i = next++) {
+          if (locks_[static_cast<std::size_t>(i)]->try_lock_for(patience())) ++taken;
+        }
+      });
+    }
+    all.join();
+    REQUIRE(taken == count);
+    for (const auto& each : locks_) grants_.push_back(each->held());
+  }
+
+  std::size_t held() const {
+    return static_cast<std::size_t>(std::ranges::count_if(grants_, [](const grant& each) { return bool{each}; }));
+  }
+  std::size_t size() const { return locks_.size(); }
+  const std::string& path(std::size_t i) const { return paths_[i]; }
+
+  /// Waits until each grant has been extended so that it is valid for so long from now, or is over.
+  bool proved_or_over(std::chrono::milliseconds from_now) const {
+    const auto until = boottime_clock::now() + from_now;
+    return eventually([&] {
+      return std::ranges::all_of(grants_, [&](const grant& each) { return !each || each.valid_until() > until; });
+    });
+  }
+  void unlock() {
+    for (auto& each : locks_) each->unlock();
+  }
+
+ private:
+  std::string root_;
+  std::vector<std::string> paths_;
+  std::deque<std::unique_ptr<mutex>> locks_;
+  std::vector<grant> grants_;
+};
+
+/// @returns how many nodes the session has at the ensemble.
+std::size_t nodes_of(std::int64_t session) {
+  return servers().admin(servers().wait_for_leader(patience())).dump().ephemerals[session].size();
+}
+
+/// Restarts the server that the session is connected to.
+void restart_server_of(std::int64_t session) {
+  for (std::size_t i = 0; i < servers().size(); ++i) {
+    const auto connections = servers().admin(i).cons();
+    if (std::ranges::count(connections, session, &connection_info::session_id) == 0) continue;
+    return servers().restart(i);
+  }
+  FAIL("no server knows the session");
+}
+
+/// Another client can take the locks when they have been unlocked: no node is left in the way.
+void check_free(const many_locks& locks) {
+  client other{servers().connect_string(), quick(10s)};
+  for (const std::size_t i : {std::size_t{0}, locks.size() / 2, locks.size() - 1}) {
+    mutex lock{other, locks.path(i)};
+    CHECK(lock.try_lock_for(patience()));
+    lock.unlock();
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("many locks") {
+  TEST_CASE("2200 held locks with paths of 470 characters outlive the restart of a server, or are lost and free") {
+    constexpr auto timeout = 10s;
+    client owner{servers().connect_string(), quick(timeout)};
+    many_locks locks{owner, 2'200, 470};
+    const auto session = owner.session_id();
+    REQUIRE(locks.proved_or_over(timeout * 5 / 4));  // more than once: watches come with proofs, or before
+    MESSAGE(locks.held() << " held, " << watches_of(session) << " watches");
+    restart_server_of(session);
+    CHECK(locks.proved_or_over(timeout));
+    MESSAGE(locks.held() << " held after the restart");
+    CHECK(eventually([&] { return owner.connected(); }));
+    if (owner.session_id() == session) CHECK(locks.held() == locks.size());
+    locks.unlock();
+    CHECK(eventually([&] { return nodes_of(session) == 0; }));
+    check_free(locks);
+  }
+
+  TEST_CASE("950 locks with paths of 1150 characters stay held") {
+    constexpr auto timeout = 10s;
+    client owner{servers().connect_string(), quick(timeout)};
+    many_locks locks{owner, 950, 1'150};
+    const auto session = owner.session_id();
+    CHECK(locks.proved_or_over(timeout * 5 / 4));
+    CHECK(locks.held() == locks.size());
+    CHECK(owner.session_id() == session);
+    locks.unlock();
+    CHECK(eventually([&] { return nodes_of(session) == 0; }));
+    check_free(locks);
+  }
+}
+
+}  // namespace latchkey::testing
