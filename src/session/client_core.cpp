@@ -15,7 +15,8 @@ client_core::client_core(client_options options, std::string chroot, std::shared
       connector_{std::move(opener)},
       session_{*strand_, *connector_, options_.session_timeout, *this},
       reaper_{*strand_, session_},
-      prover_{*strand_, session_} {}
+      prover_{*strand_, session_},
+      own_nodes_{*strand_, session_} {}
 
 client_core::~client_core() {
   connector_.reset();  // waits for the threads that call us
@@ -47,11 +48,12 @@ void client_core::for_each_observer(Callable what) {
 
 void client_core::on_connected(bool new_session) {
   // The order is the order on the wire: first what is to be deleted (but for what is gathered), then proofs, then who
-  // queues.
+  // queues, then what nobody waits for.
   reaper_.on_connected();
   prover_.on_connected(new_session);
   tell({client_event::kind::connected, {}, {}});
   for_each_observer([](session_observer& observer) { observer.on_connected(); });
+  own_nodes_.on_connected();
   run_connecting();
 }
 

@@ -31,7 +31,6 @@ void prover::add(holder& who) {
 void prover::remove(holder& who) {
   auto* const entry = std::exchange(who.entry.at_, nullptr);
   if (!entry) return;
-  session_.forget(entry->second.watch);
   if (!entry->second.resting) --awake_;
   holders_.erase(holders_.find(entry->first));
   // The timers are left to run: they find nobody, and are not set again.
@@ -40,15 +39,12 @@ void prover::remove(holder& who) {
 void prover::rest(holder& who) {
   if (!who.entry.at_ || who.entry.at_->second.resting) return;
   auto& mine = who.entry.at_->second;
-  if (mine.watch.number != 0) session_.forget(mine.watch);
-  mine.in_last_round = false;
   mine.resting = true;
   --awake_;
 }
 
 void prover::pause(holder& who) {
   if (!who.entry.at_) return;
-  session_.forget(who.entry.at_->second.watch);
   who.entry.at_->second.paused = true;
 }
 
@@ -116,15 +112,12 @@ void prover::prove() {
   prove_at(now + clock_.proof_interval());  // should there be no answer
   if (!session_.connected()) return;
   std::vector<std::string> nodes;
-  std::vector<std::string> to_watch;
   for (auto& [node, state] : holders_) {
     if (state.paused || state.resting) continue;
     nodes.push_back(node);
-    if (std::exchange(state.in_last_round, true)) to_watch.push_back(node);
     if (nodes.size() == checks_per_multi) check(std::exchange(nodes, {}));
   }
   if (!nodes.empty()) check(std::move(nodes));
-  for (const auto& node : to_watch) watch(node);
 }
 
 void prover::check(std::vector<std::string> nodes) {
@@ -157,27 +150,6 @@ void prover::lose_node(const std::string& node) {
 void prover::lose(holder& who, loss_reason why) {
   remove(who);
   who.on_lost(why);
-}
-
-void prover::watch(const std::string& node) {
-  auto* const holding = find(node);
-  if (!holding || holding->paused || holding->watch.number != 0 || !session_.connected()) return;
-  const auto forget = [this, node] {
-    if (auto* const mine = find(node)) mine->watch = {};
-  };
-  holding->watch = session_.submit(
-      {.kind = operation::get, .path = node},
-      [this, node, forget](const reply& read) {
-        if (read.code == reply_code::no_node) return lose_node(node);
-        if (read.code != reply_code::ok) return forget();
-        const auto* const mine = find(node);
-        if (mine && read.data == release_request) mine->who->on_asked_to_release();
-      },
-      [this, node, forget](watch_event event) {
-        if (event == watch_event::deleted) return lose_node(node);
-        forget();
-        watch(node);
-      });
 }
 
 void prover::await_deadline() {

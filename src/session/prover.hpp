@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,22 +12,18 @@
 #include <latchkey/grant.hpp>
 
 #include "session/liveness.hpp"
+#include "session/own_nodes.hpp"
 #include "session/session.hpp"
 
 namespace latchkey::detail {
-
-/// What Curator's `Revoker` writes into the node of a holder to ask for the lock.
-inline constexpr std::string_view release_request = "__REVOKE__";
 
 class holder;
 
 /// What the prover knows of a holder.
 struct held_node {
   holder* who = nullptr;
-  bool in_last_round = false;
   bool paused = false;
   bool resting = false;
-  watch_id watch;
 };
 
 /// Where a holder stands in the prover's table, if it does.
@@ -38,15 +33,11 @@ class table_entry {
 };
 
 /// Somebody with a node on which a grant rests. Called with the strand held.
-class holder {
+class holder : public node_owner {
  public:
-  /// @returns the path of the node.
-  virtual const std::string& node() const noexcept = 0;
   virtual void on_suspect() = 0;
   /// The prover has forgotten this holder already.
   virtual void on_lost(loss_reason reason) = 0;
-  /// Somebody has written `release_request` into its node.
-  virtual void on_asked_to_release() = 0;
 
   table_entry entry;  ///< of the prover alone
 
@@ -55,9 +46,8 @@ class holder {
 };
 
 /// While there are holders that do not rest, one `multi[check...]` every quarter of the session timeout (the first one
-/// sooner, where little is left of the proof on which they were granted), over all their nodes; for a holder that stays
-/// for longer than that, also a watch on its node, so that a deletion is noticed at once. Without holders no traffic,
-/// however many wait. With the strand held.
+/// sooner, where little is left of the proof on which they were granted), over all their nodes. Without holders no
+/// traffic, however many wait. With the strand held.
 class prover {
  public:
   prover(strand& own, session& through) : strand_{own}, session_{through} {}
@@ -65,7 +55,7 @@ class prover {
   /// Again after it has rested: takes no memory. @pre `fresh()`
   void add(holder& who);
   void remove(holder& who);
-  /// Nobody needs its grant until it is added again: no proofs, no watch, and it hears of no loss.
+  /// Nobody needs its grant until it is added again: no proofs, and it hears of no loss.
   void rest(holder& who);
   /// Its node is about to be replaced: that it goes is no loss. Until it is removed and added again.
   void pause(holder& who);
@@ -80,8 +70,11 @@ class prover {
   /// @returns how long to wait before a proof makes sense; mostly zero.
   duration wait_before_proof() const { return clock_.wait_before_proof(strand_.now()); }
 
-  /// Watches the node of a holder from now on, if that has not begun.
-  void watch(const std::string& node);
+  /// @returns the holder with that node; none when it rests.
+  holder* holder_of(const std::string& node) {
+    auto* const held = find(node);
+    return held ? held->who : nullptr;
+  }
 
   void on_connected(bool new_session);
   void on_proof(time_point sent);

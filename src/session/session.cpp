@@ -94,6 +94,7 @@ void session::close(std::function<void()> on_closed) {
   connected_ = false;
   answer_everything(reply_code::session_over);
   watches_.clear();
+  watched_bytes_ = 0;
   on_closed_ = std::move(on_closed);
   retire_late(std::move(handle_));
 }
@@ -125,6 +126,7 @@ void session::become_connected(session_info info) {
   if (info.timeout > wanted_timeout_) return end(session_end::timeout_refused);
   connected_ = true;
   ever_connected_ = true;
+  answered_ = false;
   strand_.cancel(move_timer_);
   if (log_enabled()) {
     log(log_level::info, fmt::format("connected: session {:#x}, timeout {} ms", info.id, info.timeout.count()));
@@ -171,6 +173,7 @@ void session::end(session_end why) {
   if (handle_) connector_.retire(std::move(handle_), [] {});
   answer_everything(reply_code::session_over);
   watches_.clear();
+  watched_bytes_ = 0;
   if (why == session_end::expired) log(log_level::warning, "the session is over; locks held in it are lost");
   listener_.on_session_over(why);
   if (why == session_end::expired && !closing_) open();

@@ -42,7 +42,9 @@ void session::submit(request what, reply_callback on_reply) {
 
 watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch) {
   watch_id watch{what.path, ++last_watch_};
-  watches_[what.path].push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
+  const auto [at, is_new] = watches_.try_emplace(what.path);
+  if (is_new) watched_bytes_ += what.path.size();
+  at->second.push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
   what.watch = true;
   send_in_turn({std::move(what), std::move(on_reply), watch});
   return watch;
@@ -54,7 +56,12 @@ void session::forget(watch_id& watch) {
   const auto at = watches_.find(watch.path);
   if (at == watches_.end()) return;
   std::erase_if(at->second, [&](const watcher& each) { return each.number == number; });
-  if (at->second.empty()) watches_.erase(at);
+  if (at->second.empty()) erase_watched(at);
+}
+
+void session::erase_watched(std::unordered_map<std::string, std::vector<watcher>>::iterator path) {
+  watched_bytes_ -= path->first.size();
+  watches_.erase(path);
 }
 
 void session::send_in_turn(waiting next) {
@@ -89,6 +96,7 @@ void session::send_backlog() {
 void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
   strand_.run([&] {
     if (epoch != epoch_) return;
+    answered_ = true;
     answer_refused(id);
     auto request = take(id);
     if (!request.on_reply) return;
@@ -175,7 +183,7 @@ void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view 
       if (next == watchers.end()) return;
       const auto on_watch = std::move(next->on_watch);
       watchers.erase(next);
-      if (watchers.empty()) watches_.erase(at);
+      if (watchers.empty()) erase_watched(at);
       on_watch(event);
     }
   });
