@@ -228,6 +228,7 @@ void ticket::forget_node() {
 void ticket::finish() {
   ++step_;
   state_ = state::over;
+  doubted_ = false;
   forget_watch();
   core_->remove_observer(observing_);
   core_->prover().remove(*this);

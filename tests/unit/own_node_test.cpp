@@ -23,7 +23,7 @@ struct operated_world : calm_world {
   simulated_lock another{one, "/another", {lock_family::turns}};
 
   /// @param proofs the first client holds another lock, so that its session is proved all the time
-  explicit operated_world(bool proofs = true) {
+  explicit operated_world(bool proofs = true, std::uint64_t seed = 1) : calm_world{seed} {
     three.connect();
     if (proofs) REQUIRE(ends(another.enter(99, contender_kind::lock, {}), outcome::granted));
   }
@@ -244,6 +244,80 @@ TEST_SUITE("own node") {
     }
   }
 
+  TEST_CASE("a process that is stopped before it watches its node reads it before it is let in") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(seed);
+      operated_world w{true, seed};
+      simulated_lock of_a{w.two, "/q", {lock_family::turns}};
+      simulated_lock of_b{w.one, "/q", {lock_family::turns}};
+      simulated_lock of_d{w.three, "/q", {lock_family::turns}};
+      REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+      w.time.run_for(100ms);
+      const auto watches = w.ensemble.watches();
+      const auto b = of_b.enter(1, lock, {});
+      REQUIRE(w.eventually([&] { return w.ensemble.watches() == watches + 1; }));  // the one ahead
+      w.time.pause(w.one.process(), w.time.now() + 200ms);
+      w.remove(w.nodes()[1]);
+      const auto d = of_d.enter(1, lock, {});
+      w.time.run_for(100ms);
+      of_a.leave(1, lock);
+      REQUIRE(w.ends(d, outcome::granted));
+      w.time.run_for(1s);
+      CHECK(b->what == outcome::waiting);
+      of_d.leave(1, lock);
+      CHECK(w.ends(b, outcome::granted));
+    }
+  }
+
+  TEST_CASE(
+      "a node that is beyond the budget of watched bytes is read before it is let in, and watched when there is room") {
+    for (const bool room : {false, true}) {
+      CAPTURE(room);
+      operated_world w;
+      w.time.run_for(100ms);
+      std::vector<std::string> others;
+      for (int i = 0; i < 530; ++i) others.push_back("/" + std::string(1000, 'x') + std::to_string(i));
+      for (const auto& each : others) REQUIRE(w.ensemble.create(each) == reply_code::ok);
+      w.time.run_for(100ms);
+      w.one.run([&] {
+        for (const auto& each : others) {
+          w.one.core()->session().submit(
+              {.kind = operation::get, .path = each}, [](auto&) {}, [](auto) {});
+        }
+      });
+      simulated_lock of_a{w.two, "/q", {lock_family::turns}};
+      simulated_lock of_b{w.one, "/q", {lock_family::turns}};
+      simulated_lock of_d{w.three, "/q", {lock_family::turns}};
+      REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+      w.time.run_for(100ms);
+      const auto watches = w.ensemble.watches();
+      const auto b = of_b.enter(1, lock, {});
+      REQUIRE(w.queued(2));
+      CHECK(w.ensemble.watches() == watches + 1);  // the one ahead
+      const auto d = of_d.enter(1, lock, {});
+      REQUIRE(w.queued(3));
+      if (room) {
+        for (const auto& each : others) w.remove(each);
+        w.time.run_for(100ms);
+        w.another.leave(99, lock);  // what goes makes others look for room
+        w.time.run_for(100ms);
+        REQUIRE(w.ends(w.another.enter(99, lock, {}), outcome::granted));
+        w.remove(w.nodes()[1]);
+        w.time.run_for(soon);
+        CHECK(w.queued(3));  // it has queued again
+      } else {
+        w.remove(w.nodes()[1]);
+      }
+      w.time.run_for(1s);
+      of_a.leave(1, lock);
+      REQUIRE(w.ends(d, outcome::granted));
+      w.time.run_for(1s);
+      CHECK(b->what == outcome::waiting);
+      of_d.leave(1, lock);
+      CHECK(w.ends(b, outcome::granted));
+    }
+  }
+
   TEST_CASE("the path is deleted and taken by others: who follows on our stale number waits for them") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
@@ -289,6 +363,28 @@ TEST_SUITE("own node") {
         CHECK(w.ends(e, outcome::granted));
       }
     }
+  }
+
+  TEST_CASE("the same, and who has been granted wrongly has unlocked before that is known: nothing is left") {
+    operated_world w;
+    simulated_lock line{w.one, "/q", {lock_family::fair}};
+    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+    w.remove_path();
+    w.remove(w.take_over());
+    const auto d = line.enter(2, lock, {});
+    REQUIRE(w.eventually([&] { return w.nodes().size() == 1; }));
+    w.time.run_for(2ms);
+    const auto reads = [&] { return w.one.connector().sent(operation::children); };
+    const auto before = reads();
+    line.leave(1, lock);
+    REQUIRE(d->what == outcome::granted);
+    REQUIRE(w.eventually([&] { return reads() > before; }));  // who is ahead of it?
+    line.leave(2, lock);
+    CHECK(w.queued(0));
+    w.time.run_for(1s);
+    w.another.leave(99, lock);
+    w.time.run_for(1s);
+    CHECK(w.one.unfinished().empty());
   }
 
   TEST_CASE("the same, and the stale one stays: the one behind looks for itself") {
