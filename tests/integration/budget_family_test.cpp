@@ -97,7 +97,7 @@ TEST_SUITE("budget") {
       auto fence = lock.held().fence();
       lock.unlock();
       REQUIRE(has_sent(here.net, opcode::get_children, 2));  // whether anybody waits
-      REQUIRE(has_sent(here.net, opcode::get_data));  // whether its node is still there
+      REQUIRE(has_sent(here.net, opcode::get_data));         // whether its node is still there
       CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 2}, {"getData", 1}});
       for (int i = 0; i < 100; ++i) {
         lock.lock();

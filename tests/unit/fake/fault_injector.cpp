@@ -96,7 +96,10 @@ std::string fault_injector::any_node(const std::string& path) {
 
 void fault_injector::operate_on(const std::string& path) {
   const auto what = random().below(4);
-  if (what == 0) return remove_all(path);
+  if (what == 0) {
+    if (remove_all(path) && random().coin()) take_over(path);
+    return;
+  }
   const auto all = nodes(path);
   if (!all.empty()) remove(what == 1 ? all.front() : all[random().below(all.size())]);
 }
@@ -105,11 +108,16 @@ void fault_injector::remove(const std::string& node) {
   if (ensemble_.remove(node) == detail::reply_code::ok) deleted_.push_back({node, ensemble_.time().now()});
 }
 
-void fault_injector::remove_all(const std::string& path) {
+void fault_injector::seize(const std::string& path) {
+  if (remove_all(path)) take_over(path);
+}
+
+/// @returns whether the path is gone.
+bool fault_injector::remove_all(const std::string& path) {
   auto all = nodes(path);
   if (random().coin()) std::reverse(all.begin(), all.end());
   for (const auto& each : all) remove(each);
-  if (ensemble_.remove(path) == detail::reply_code::ok && random().coin()) take_over(path);
+  return ensemble_.remove(path) == detail::reply_code::ok;
 }
 
 /// Others create the path again: the first number is theirs, and so is the lock, for a while.

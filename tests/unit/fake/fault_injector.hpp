@@ -25,6 +25,8 @@ class fault_injector {
 
   /// An operator deletes a node below `path`, or all of it, and perhaps others take it over.
   void operate_on(const std::string& path);
+  /// An operator deletes all of it, and others take it over.
+  void seize(const std::string& path);
 
   /// @returns the nodes that an operator has deleted.
   const std::vector<deletion>& deleted() const noexcept { return deleted_; }
@@ -41,7 +43,7 @@ class fault_injector {
   void reap() { ensemble_.reap(plan().reap_unused); }
   void operate() { operate_on(any_path()); }
   void remove(const std::string& node);
-  void remove_all(const std::string& path);
+  bool remove_all(const std::string& path);
   void take_over(const std::string& path);
   void intrude();
   void revoke();

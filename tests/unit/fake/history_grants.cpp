@@ -130,7 +130,8 @@ void history::on_node_replaced(path_id writer, path_id reader) {
 void history::ambush(unsigned lock) {
   const auto patience = time_.random().between({}, detail::own_nodes::youth * 2);
   time_.after(patience, [this, path = lock_path(lock)] {
-    if (faults_until_ > time_.now()) faults_->operate_on(path);
+    if (faults_until_ <= time_.now()) return;
+    time_.random().coin() ? faults_->operate_on(path) : faults_->seize(path);
   });
 }
 

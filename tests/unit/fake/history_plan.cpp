@@ -54,7 +54,8 @@ void rush(history_plan& plan, random_source& random) {
   plan.clients = static_cast<unsigned>(1 + random.below(3));
   plan.callers = static_cast<unsigned>(2 + random.below(4));
   plan.calls = 8;
-  plan.longest_hold = plan.longest_thought = detail::own_nodes::youth;
+  plan.longest_hold = detail::own_nodes::youth * 8;
+  plan.longest_thought = detail::own_nodes::youth;
   plan.ambushed = 0.3;
   plan.weather.longest_takeover = plan.timeout / 2;
   plan.weather.network.most = std::min<duration>(plan.weather.network.most, 1ms);
