@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/node_name.hpp"
 #include "session/own_nodes.hpp"
 
 namespace latchkey::testing {
@@ -109,7 +110,14 @@ void fault_injector::remove(const std::string& node) {
 }
 
 void fault_injector::seize(const std::string& path) {
-  if (remove_all(path)) take_over(path);
+  std::uint32_t next = 1;
+  for (const auto& each : nodes(path)) {
+    if (const auto place = detail::parse_contender(each.substr(path.size() + 1)))
+      next = std::max(next, place->number + 1);
+  }
+  if (!remove_all(path)) return;
+  take_over(path);
+  ensemble_.set_counter(path, static_cast<std::int32_t>(next));
 }
 
 /// @returns whether the path is gone.

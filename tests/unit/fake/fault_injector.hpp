@@ -25,7 +25,8 @@ class fault_injector {
 
   /// An operator deletes a node below `path`, or all of it, and perhaps others take it over.
   void operate_on(const std::string& path);
-  /// An operator deletes all of it, and others take it over.
+  /// An operator deletes all of it, and others take it over: as many as there were before, so that numbers go on as
+  /// they were; all but the first have left.
   void seize(const std::string& path);
 
   /// @returns the nodes that an operator has deleted.
