@@ -39,13 +39,18 @@ class neighbours {
     if (found != by_number_.end() && found->second == &who) by_number_.erase(found);
   }
 
+  std::vector<ticket*> all() const {
+    std::vector<ticket*> found;
+    found.reserve(by_number_.size());
+    for (const auto& [number, who] : by_number_) found.push_back(who);
+    return found;
+  }
+
   /// @returns the tickets there were; from here on none is known.
   std::vector<ticket*> forget_all() {
-    std::vector<ticket*> all;
-    all.reserve(by_number_.size());
-    for (const auto& [number, who] : by_number_) all.push_back(who);
+    auto were = all();
     by_number_.clear();
-    return all;
+    return were;
   }
 
  private:

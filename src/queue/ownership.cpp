@@ -37,7 +37,7 @@ std::stop_token ownership::stop_token() {
     if (!stop_) {
       stop_.emplace();
       // Who wants to be stopped wants it at once: a deletion of the node is watched for.
-      if (!is_over(state_)) core_->prover().watch(node_);
+      if (!is_over(state_)) watch_node();
       if (state_ == ownership_state::lost) stop_->request_stop();
     }
     return stop_->get_token();
@@ -48,7 +48,7 @@ std::stop_token ownership::release_token() {
   return core_->strand().run([this] {
     if (!release_) {
       release_.emplace();
-      if (!is_over(state_)) core_->prover().watch(node_);
+      if (!is_over(state_)) watch_node();
       watched_ = true;
       if (asked_) release_->request_stop();
     }
@@ -56,10 +56,14 @@ std::stop_token ownership::release_token() {
   });
 }
 
+void ownership::watch_node() {
+  if (auto* const holding = core_->prover().holder_of(node_)) core_->own_nodes().watch(*holding);
+}
+
 bool ownership::asked_to_release() {
   if (!watched_) {
     core_->strand().run([this] {
-      if (!watched_.exchange(true) && !is_over(state_)) core_->prover().watch(node_);
+      if (!watched_.exchange(true) && !is_over(state_)) watch_node();
     });
   }
   return asked_;

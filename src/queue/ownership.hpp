@@ -48,6 +48,7 @@ class ownership : public std::enable_shared_from_this<ownership> {
   void release() { release(core_->strand().now()); }
 
  private:
+  void watch_node();
   bool apply(ownership_event event) noexcept;
   void end();
 

@@ -67,6 +67,7 @@ void ticket::resume() {
 }
 
 void ticket::on_connected() {
+  if (doubted_ && state_ == state::granted) return look_behind_grant();
   if (state_ != state::disconnected) return;
   if (replacement_) return recover_replacement();
   if (!node_.empty()) return look();
@@ -104,6 +105,25 @@ void ticket::on_lost(loss_reason why) {
   if (why == loss_reason::node_deleted) first_ = false;  // who knows what else has been deleted
   step_out();
   listener_->on_lost(why);
+}
+
+// Its node ----------
+
+void ticket::on_node_seen(bool asked_to_release) {
+  const auto self = shared_from_this();
+  if (asked_to_release) listener_->on_asked_to_release();
+  if (state_ == state::confirming) let_in();
+}
+
+void ticket::on_node_gone() {
+  const auto self = shared_from_this();
+  if (state_ == state::granted) return on_lost(loss_reason::node_deleted);
+  queue_again();
+}
+
+void ticket::on_node_unseen(reply_code why) {
+  const auto self = shared_from_this();
+  if (state_ == state::confirming && !explain(why)) resume();
 }
 
 // End ----------
@@ -189,7 +209,7 @@ void ticket::release_node() {
     core_->reaper().remove_alone(*replacement_);
     core_->reaper().remove_alone(node_);
   } else if (follower_ != nullptr) {  // the one who waits for it hears of it from us
-    core_->reaper().remove_unhurried(node_);
+    core_->reaper().remove_unhurried(node_, [self = shared_from_this()] { self->doubt_line(); });
   } else if (!node_.empty()) {
     core_->reaper().remove(node_);
   } else if (create_lost_) {
@@ -199,9 +219,10 @@ void ticket::release_node() {
 
 void ticket::forget_node() {
   core_->prover().remove(*this);
+  core_->own_nodes().remove(*this);
   node_.clear();
   prefix_.clear();
-  create_lost_ = first_ = false;
+  create_lost_ = first_ = unseen_ = doubted_ = false;
   czxid_ = 0;
   first_turn_ = 0;
 }
@@ -209,9 +230,11 @@ void ticket::forget_node() {
 void ticket::finish() {
   ++step_;
   state_ = state::over;
+  doubted_ = false;
   forget_watch();
   core_->remove_observer(observing_);
   core_->prover().remove(*this);
+  core_->own_nodes().remove(*this);
 }
 
 }  // namespace latchkey::detail

@@ -120,8 +120,9 @@ class ticket final : public session_observer, public holder, public std::enable_
 
   bool granted() const noexcept { return state_ == state::granted; }
 
-  /// @returns whether it would be granted if the session were proved alive; that is under way.
-  bool proving() const noexcept { return state_ == state::proving; }
+  /// @returns whether it would be granted if the session were proved alive, and its node to be there; that is under
+  /// way.
+  bool proving() const noexcept { return state_ == state::proving || state_ == state::confirming; }
 
   /// @returns the absolute path of the node; empty before it is known.
   const std::string& node() const noexcept override { return node_; }
@@ -143,6 +144,7 @@ class ticket final : public session_observer, public holder, public std::enable_
     looking,       ///< who is ahead?
     watching,      ///< the blocker's going is awaited
     following,     ///< the neighbour ahead, one of ours, has to leave first
+    confirming,    ///< let in without a list; is its own node still there?
     proving,       ///< let in; the session has yet to be proved alive
     granted,
     replacing,  ///< granted; the node of the writer gives way to that of a reader
@@ -165,7 +167,9 @@ class ticket final : public session_observer, public holder, public std::enable_
   void on_lost(loss_reason why) override;
   void on_proved() override;
   void on_unproved() override;
-  void on_asked_to_release() override { listener_->on_asked_to_release(); }
+  void on_node_seen(bool asked_to_release) override;
+  void on_node_gone() override;
+  void on_node_unseen(reply_code why) override;
 
   void begin(std::unique_ptr<former_place> former = {});
   void queue_again();
@@ -197,7 +201,14 @@ class ticket final : public session_observer, public holder, public std::enable_
   bool follow(std::uint32_t number, std::string_view name);
   void step_out();
   void lose_neighbours();
-  void admitted(const admission& seen = {});
+  void forget_line();
+  void doubt_line();
+  void doubt();
+  void look_behind_grant();
+  void on_looked_behind(const reply& listed);
+  void admitted();
+  void admitted(const admission& seen);
+  void confirm_node();
   void let_in();
   void prove();
   void grant();
@@ -237,6 +248,8 @@ class ticket final : public session_observer, public holder, public std::enable_
   bool queued_ = false;            // the listener knows
   bool waited_ = false;            // for somebody ahead
   bool first_ = false;             // nobody is ahead any more
+  bool unseen_ = false;            // no list has said so
+  bool doubted_ = false;           // it may have followed on a number of another parent; a list will tell
   std::uint32_t first_turn_ = 0;
   std::uint64_t observing_ = 0;
   std::uint64_t step_ = 0;  // counts what has been begun; answers to an earlier step are stale

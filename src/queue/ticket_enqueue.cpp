@@ -102,6 +102,7 @@ void ticket::on_created(reply& created) {
   node_ = std::move(created.path);
   czxid_ = created.stat.czxid;
   prefix_ = {};
+  core_->own_nodes().add(*this);
 }
 
 /// The answer to one transaction that has made our node and deleted that of the former place, or has done nothing. If
@@ -172,6 +173,7 @@ bool ticket::take_number() {
   const auto mine = parse_contender(last_component(node_));
   if (!mine || mine->number > last_number) return false;
   if (line_) {
+    if (line_->at(mine->number) != nullptr) forget_line();  // one parent gives a number once
     number_ = mine->number;
     line_->enter(mine->number, *this);
   }
@@ -186,9 +188,7 @@ void ticket::make_parents() {
     return fail(errc::refused, "it vanishes each time it has been created: who deletes it?");
   }
   ++step_;
-  if (line_) {
-    for (auto* const each : line_->forget_all()) each->lose_neighbours();
-  }
+  if (line_) forget_line();
   auto parents = ancestors(*path_);
   parents.push_back(*path_);
   for (const auto& parent : parents) {
@@ -265,6 +265,7 @@ void ticket::adopt(const std::string& found, const reply& read) {
   prefix_ = {};
   node_ = found;
   czxid_ = read.stat.czxid;
+  core_->own_nodes().add(*this);
   if (!take_number()) return exhausted();
   look();
 }

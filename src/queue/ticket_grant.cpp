@@ -12,13 +12,30 @@ namespace latchkey::detail {
 
 // Grant ----------
 
+/// Without a list: the own node has not been seen since it was created, or since the last list. Had it been deleted,
+/// its watch would have said so before those ahead were heard to be gone. Where there is no such watch, it is read.
+void ticket::admitted() {
+  first_ = unseen_ = true;
+  forget_watch();
+  if (core_->prover().fresh() && !core_->own_nodes().sure(*this)) return confirm_node();
+  let_in();
+}
+
 /// @param seen what the list says by which it was let in
 void ticket::admitted(const admission& seen) {
   first_ = true;
+  unseen_ = doubted_ = false;
   forget_watch();
   if (seen.behind != 0)
     others_ = std::make_unique<others>(others{.name = std::string{seen.last}, .count = seen.behind});
   let_in();
+}
+
+void ticket::confirm_node() {
+  if (!through().connected()) return await_connection();
+  ++step_;
+  state_ = state::confirming;
+  core_->own_nodes().look(*this);
 }
 
 void ticket::let_in() {
@@ -84,6 +101,7 @@ void ticket::downgrade() {
       std::make_unique<std::string>(join(*path_, ticket_prefix(unique_id(), contender_kind::read) +
                                                      std::string{writer.substr(writer.size() - number_digits)}));
   core_->prover().pause(*this);
+  core_->own_nodes().remove(*this);
   replace();
 }
 
@@ -133,6 +151,7 @@ void ticket::become_reader() {
   kind_ = contender_kind::read;
   state_ = state::granted;
   core_->prover().add(*this);
+  core_->own_nodes().add(*this);
   listener_->on_downgraded();
 }
 

@@ -180,11 +180,52 @@ void ticket::step_out() {
   }
 }
 
-/// The parent was missing: none of the numbers means anything any more.
+/// None of the numbers means anything any more: they are those of a parent that has been deleted.
+void ticket::forget_line() {
+  for (auto* const each : line_->forget_all()) each->lose_neighbours();
+}
+
 void ticket::lose_neighbours() {
   number_.reset();
   follower_ = nullptr;
   if (std::exchange(following_, nullptr) != nullptr) look_again();
+}
+
+/// A node of ours that others have followed was not there any more when it was to be deleted: perhaps not even when
+/// they followed, and then their numbers are those of another parent. Who has been let in by that looks.
+void ticket::doubt_line() {
+  std::vector<std::shared_ptr<ticket>> all;
+  for (auto* const each : line_->all()) all.push_back(each->shared_from_this());
+  for (const auto& each : all) each->doubt();
+}
+
+void ticket::doubt() {
+  if (!first_ || !unseen_) return;
+  if (state_ != state::granted) return look_again();
+  doubted_ = true;
+  if (through().connected()) look_behind_grant();
+}
+
+void ticket::look_behind_grant() {
+  through().submit({.kind = operation::children, .path = *path_},
+                   [self = shared_from_this(), node = node_](const reply& listed) {
+                     if (self->doubted_ && self->node_ == node) self->on_looked_behind(listed);
+                   });
+}
+
+void ticket::on_looked_behind(const reply& listed) {
+  const bool lost_reply = listed.code != reply_code::ok && listed.code != reply_code::no_node;
+  if (lost_reply) return;  // again when the connection is back
+  doubted_ = false;
+  if (listed.code == reply_code::ok) {
+    const auto remaining = core_->reaper().remaining(*path_, listed.children);
+    if (admit(remaining, last_component(node_)).what == admission::verdict::granted) {
+      unseen_ = false;
+      return;
+    }
+  }
+  if (state_ == state::granted) return on_lost(loss_reason::node_deleted);
+  if (first_) look_again();
 }
 
 }  // namespace latchkey::detail

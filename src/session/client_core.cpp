@@ -37,7 +37,8 @@ client_core::client_core(client_options options, std::string chroot, std::shared
       connector_{std::move(opener)},
       session_{*strand_, *connector_, options_.session_timeout, *this, session_timing::shortest(options_.server_tick)},
       reaper_{*strand_, session_},
-      prover_{*strand_, session_, timing_of(options_)} {
+      prover_{*strand_, session_, timing_of(options_)},
+      own_nodes_{*strand_, session_} {
   reaper_.when_refused([this](const std::string& node) {
     for_each_observer([&](session_observer& observer) { observer.on_deletion_refused(node); });
   });
@@ -73,11 +74,12 @@ void client_core::for_each_observer(Callable what) {
 
 void client_core::on_connected(bool new_session) {
   // The order is the order on the wire: first what is to be deleted (but for what is gathered), then proofs, then who
-  // queues.
+  // queues, then what nobody waits for.
   reaper_.on_connected();
   prover_.on_connected(new_session ? std::optional{session_.opened_at()} : std::nullopt);
   tell({client_event::kind::connected, {}, {}});
   for_each_observer([](session_observer& observer) { observer.on_connected(); });
+  own_nodes_.on_connected();
   run_connecting();
 }
 

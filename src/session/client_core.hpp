@@ -16,6 +16,7 @@
 #include "bridge/timer_thread.hpp"
 #include "bridge/znodes.hpp"
 #include "session/events.hpp"
+#include "session/own_nodes.hpp"
 #include "session/prover.hpp"
 #include "session/reaper.hpp"
 #include "session/session.hpp"
@@ -61,6 +62,7 @@ class client_core final : session_listener {
   detail::session& session() noexcept { return session_; }
   detail::reaper& reaper() noexcept { return reaper_; }
   detail::prover& prover() noexcept { return prover_; }
+  detail::own_nodes& own_nodes() noexcept { return own_nodes_; }
   const client_options& options() const noexcept { return options_; }
 
   /// @returns `path` below the chroot. Without the strand.
@@ -125,6 +127,7 @@ class client_core final : session_listener {
   detail::session session_;
   detail::reaper reaper_;
   detail::prover prover_;
+  detail::own_nodes own_nodes_;
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;

@@ -48,7 +48,6 @@ void prover::ask(holder& who) {
 void prover::remove(holder& who) {
   auto* const entry = std::exchange(who.entry.at_, nullptr);
   if (!entry) return;
-  session_.forget(entry->second.watch);
   if (entry->second.awake()) --awake_;
   if (entry->second.asking) --asking_;
   holders_.erase(holders_.find(entry->first));
@@ -58,16 +57,13 @@ void prover::remove(holder& who) {
 void prover::rest(holder& who) {
   if (!who.entry.at_ || !who.entry.at_->second.awake()) return;
   auto& mine = who.entry.at_->second;
-  if (mine.watch.number != 0) session_.forget(mine.watch);
   if (std::exchange(mine.asking, false)) --asking_;
-  mine.in_last_round = false;
   mine.resting = true;
   --awake_;
 }
 
 void prover::pause(holder& who) {
   if (!who.entry.at_) return;
-  session_.forget(who.entry.at_->second.watch);
   who.entry.at_->second.paused = true;
 }
 
@@ -103,7 +99,11 @@ void prover::begin_pulse() {
 void prover::on_disconnected() {
   strand_.cancel(beat_timer_);
   clock_.disconnected();
-  answer_those_who_ask(&holder::on_unproved);
+  std::vector<std::string> asking;
+  for (const auto& [node, state] : holders_) {
+    if (state.asking) asking.push_back(node);
+  }
+  answer_those_who_ask(asking, &holder::on_unproved);
 }
 
 void prover::stop() {
@@ -173,31 +173,40 @@ void prover::prove() {
   const auto now = strand_.now();
   if (!pulse_->alive(now)) on_deadline();
   std::vector<std::string> nodes;
-  std::vector<std::string> to_watch;
-  std::size_t bytes = 0;
-  for (auto& [node, state] : holders_) {
-    if (state.paused || !(state.awake() || state.asking)) continue;
-    if (nodes.size() == most_checks || bytes + node.size() > most_bytes) {
-      check(std::exchange(nodes, {}));
-      bytes = 0;
-    }
-    nodes.push_back(node);
-    bytes += node.size();
-    if (std::exchange(state.in_last_round, true)) to_watch.push_back(node);
+  for (const auto& [node, state] : holders_) {
+    if (!state.paused && (state.awake() || state.asking)) nodes.push_back(node);
   }
   if (nodes.empty()) return;
   clock_.proof_sent(now);
-  check(std::move(nodes));
-  for (const auto& node : to_watch) watch(node);
+  check(nodes);
 }
 
-void prover::check(std::vector<std::string> nodes) {
+/// In as many transactions as it takes.
+void prover::check(std::span<const std::string> nodes) {
+  while (!nodes.empty()) {
+    std::size_t count = 0;
+    for (std::size_t bytes = 0; count < std::min(nodes.size(), most_checks); ++count) {
+      bytes += nodes[count].size();
+      if (bytes > most_bytes && count != 0) break;
+    }
+    check_at_once({nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(count)});
+    nodes = nodes.subspan(count);
+  }
+}
+
+void prover::check_at_once(std::vector<std::string> nodes) {
+  for (const auto& node : nodes) {
+    if (auto* const mine = find(node)) mine->checking = true;
+  }
   request multi{.kind = operation::check, .paths = nodes};
   session_.submit(std::move(multi),
                   [this, nodes = std::move(nodes)](const reply& checked) { on_checked(nodes, checked); });
 }
 
 void prover::on_checked(std::vector<std::string> nodes, const reply& checked) {
+  for (const auto& node : nodes) {
+    if (auto* const mine = find(node)) mine->checking = false;
+  }
   if (checked.code == reply_code::no_node) {
     const auto failed = std::find(checked.results.begin(), checked.results.end(), reply_code::no_node);
     const auto index = failed - checked.results.begin();
@@ -206,23 +215,29 @@ void prover::on_checked(std::vector<std::string> nodes, const reply& checked) {
     nodes.erase(nodes.begin() + index);
     // The ones behind it were not looked at. Those that have left meanwhile need not be.
     std::erase_if(nodes, [this](const std::string& node) { return find(node) == nullptr; });
-    if (session_.connected() && !nodes.empty()) check(std::move(nodes));
+    if (session_.connected()) check(nodes);
   } else if (checked.code == reply_code::ok && fresh()) {
-    answer_those_who_ask(&holder::on_proved);
+    answer_those_who_ask(nodes, &holder::on_proved);
+    check_latecomers();
   }
 }
 
-/// Those who ask in turn are not among them.
-void prover::answer_those_who_ask(void (holder::*how)()) {
-  if (asking_ == 0) return;
+/// Those who have asked while that proof was under way have the lease; their nodes are still to be seen.
+void prover::check_latecomers() {
+  if (asking_ == 0 || !session_.connected()) return;
   std::vector<std::string> nodes;
-  for (auto& [node, state] : holders_) {
-    if (std::exchange(state.asking, false)) nodes.push_back(node);
+  for (const auto& [node, state] : holders_) {
+    if (state.asking && !state.checking) nodes.push_back(node);
   }
-  asking_ = 0;
+  check(nodes);
+}
+
+void prover::answer_those_who_ask(const std::vector<std::string>& nodes, void (holder::*how)()) {
   for (const auto& node : nodes) {
-    const auto at = holders_.find(node);
-    if (at == holders_.end()) continue;  // the answer to another has removed it
+    if (asking_ == 0) return;
+    const auto at = holders_.find(node);  // the answer to another may have removed it
+    if (at == holders_.end() || !std::exchange(at->second.asking, false)) continue;
+    --asking_;
     auto& who = *at->second.who;
     if (!at->second.holding) remove(who);
     (who.*how)();
@@ -237,27 +252,6 @@ void prover::lose_node(const std::string& node) {
 void prover::lose(holder& who, loss_reason why) {
   remove(who);
   who.on_lost(why);
-}
-
-void prover::watch(const std::string& node) {
-  auto* const holding = find(node);
-  if (!holding || holding->paused || holding->watch.number != 0 || !session_.connected()) return;
-  const auto forget = [this, node] {
-    if (auto* const mine = find(node)) mine->watch = {};
-  };
-  holding->watch = session_.submit(
-      {.kind = operation::get, .path = node},
-      [this, node, forget](const reply& read) {
-        if (read.code == reply_code::no_node) return lose_node(node);
-        if (read.code != reply_code::ok) return forget();
-        const auto* const mine = find(node);
-        if (mine && read.data == release_request) mine->who->on_asked_to_release();
-      },
-      [this, node, forget](watch_event event) {
-        if (event == watch_event::deleted) return lose_node(node);
-        forget();
-        watch(node);
-      });
 }
 
 void prover::await_deadline() {

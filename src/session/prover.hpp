@@ -5,8 +5,8 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,12 +14,10 @@
 #include <latchkey/grant.hpp>
 
 #include "session/liveness.hpp"
+#include "session/own_nodes.hpp"
 #include "session/session.hpp"
 
 namespace latchkey::detail {
-
-/// What Curator's `Revoker` writes into the node of a holder to ask for the lock.
-inline constexpr std::string_view release_request = "__REVOKE__";
 
 class holder;
 
@@ -28,10 +26,9 @@ struct held_node {
   holder* who = nullptr;
   bool holding = false;  // a grant rests on it; else it has only asked for a lease
   bool asking = false;
+  bool checking = false;  // a proof with its node is under way
   bool paused = false;
   bool resting = false;
-  bool in_last_round = false;
-  watch_id watch;
 
   bool awake() const noexcept { return holding && !resting; }
 };
@@ -43,19 +40,15 @@ class table_entry {
 };
 
 /// The owner of a node on which a grant rests, or is to rest. Called with the strand held.
-class holder {
+class holder : public node_owner {
  public:
-  /// @returns the path of the node.
-  virtual const std::string& node() const noexcept = 0;
   virtual void on_suspect() = 0;
   /// The prover has forgotten this holder already.
   virtual void on_lost(loss_reason reason) = 0;
-  /// The lease that was asked for is there: `fresh()`.
+  /// The lease that was asked for is there, `fresh()`, and the node was there, too.
   virtual void on_proved() = 0;
   /// The connection was lost before that.
   virtual void on_unproved() = 0;
-  /// `release_request` has been written into its node.
-  virtual void on_asked_to_release() = 0;
 
   table_entry entry;  ///< of the prover alone
 
@@ -94,8 +87,11 @@ class prover {
   /// @returns what the grants of now live by.
   const std::shared_ptr<pulse>& beat() const noexcept { return pulse_; }
 
-  /// Watches the node of a holder from now on, if that has not begun.
-  void watch(const std::string& node);
+  /// @returns the holder with that node; none when it rests.
+  holder* holder_of(const std::string& node) {
+    auto* const held = find(node);
+    return held ? held->who : nullptr;
+  }
 
   /// @param opened when a new session was asked for; nothing for a session that goes on
   void on_connected(std::optional<time_point> opened);
@@ -118,9 +114,11 @@ class prover {
   void beat_by(time_point time);
   void prove_if_due();
   void prove();
-  void check(std::vector<std::string> nodes);
+  void check(std::span<const std::string> nodes);
+  void check_at_once(std::vector<std::string> nodes);
   void on_checked(std::vector<std::string> nodes, const reply& checked);
-  void answer_those_who_ask(void (holder::*how)());
+  void check_latecomers();
+  void answer_those_who_ask(const std::vector<std::string>& nodes, void (holder::*how)());
   held_node* find(const std::string& node);
   void lose(holder& who, loss_reason why);
   void lose_node(const std::string& node);

@@ -88,6 +88,7 @@ void session::close(std::function<void()> on_closed) {
   connected_ = false;
   answer_everything(reply_code::session_over);
   watches_.clear();
+  watched_bytes_ = 0;
   if (!handle_) return void(strand_.in(0ns, std::move(on_closed)));
   connector_.retire(std::move(handle_), [this, on_closed = std::move(on_closed)] { strand_.run(on_closed); });
 }
@@ -122,6 +123,7 @@ void session::become_connected(session_info info) {
   info_ = info;
   connected_ = true;
   ever_connected_ = true;
+  answered_ = false;
   const bool silent_before = silence_.suspected();
   silence_.connected(strand_.now(), watched_);
   if (silent_before) submit({.kind = operation::sync, .path = "/"}, [](reply&) {});
@@ -200,6 +202,7 @@ void session::end(session_end why, std::vector<std::string> without) {
   if (handle_) connector_.retire(std::move(handle_), [] {});
   answer_everything(reply_code::session_over);
   watches_.clear();
+  watched_bytes_ = 0;
   if (why == session_end::expired) log(log_level::warning, "the session is over; locks held in it are lost");
   listener_.on_session_over(why);
   if (why == session_end::expired && !closing_) open();

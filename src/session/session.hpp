@@ -73,6 +73,11 @@ class session final : connector_listener {
   time_point opened_at() const noexcept { return opened_at_; }
   bool idle() const noexcept { return unanswered_ == 0 && backlog_.empty(); }
   std::size_t watches() const noexcept { return watches_.size(); }
+  /// @returns how long the paths are that are watched, all together.
+  std::size_t watched_bytes() const noexcept { return watched_bytes_; }
+  /// @returns whether a request has been answered since the last connect: what became of watched nodes meanwhile has
+  /// been told by then. Until then it is told in no order.
+  bool answered() const noexcept { return answered_; }
   /// Why the last attempt to open a session failed; empty when it did not.
   const std::string& failure() const noexcept { return failure_; }
 
@@ -128,6 +133,7 @@ class session final : connector_listener {
   void answer(pending& request, reply& with);
   void answer_refused(std::uint64_t before);
   void arm(const watch_id& watch);
+  void erase_watched(std::unordered_map<std::string, std::vector<watcher>>::iterator path);
   pending take(std::uint64_t id);
   void answer_everything(reply_code code);
   void watch_over_requests();
@@ -144,6 +150,7 @@ class session final : connector_listener {
   time_point opened_at_{};
   bool connected_ = false;
   bool ever_connected_ = false;
+  bool answered_ = false;
   int opening_ = 0;                              // how many `on_opened` are still to come
   std::optional<session_info> connected_early_;  // before we have heard that it was opened
   std::vector<std::string> without_;             // servers that give no session as short as wanted
@@ -165,6 +172,7 @@ class session final : connector_listener {
   time_point last_nudge_{};
 
   std::unordered_map<std::string, std::vector<watcher>> watches_;
+  std::size_t watched_bytes_ = 0;
   std::uint64_t last_watch_ = 0;
 };
 

@@ -21,21 +21,19 @@ bool is_multi(operation kind) {
 
 bool is_read(operation kind) { return kind == operation::children || kind == operation::get; }
 
+/// @returns whether a server has said so, and not the C client, of a connection that is lost.
+bool is_of_server(reply_code code) {
+  return code != reply_code::unknown_outcome && code != reply_code::not_sent && code != reply_code::session_over;
+}
+
 /// @returns what an answer tells about the session; nothing when no server has given it. A multi that fails is
 /// committed, too, as an error.
 std::optional<evidence> evidence_of(operation kind, reply_code code) {
-  if (code == reply_code::not_sent || code == reply_code::unknown_outcome || code == reply_code::session_over) {
-    return std::nullopt;
-  }
+  if (!is_of_server(code)) return std::nullopt;
   if (is_read(kind)) return evidence::heard;
   const bool committed = code == reply_code::ok || (is_multi(kind) && code == reply_code::no_node);
   if (!committed) return evidence::heard;
   return kind == operation::sync ? evidence::relayed : evidence::committed;
-}
-
-/// @returns whether a server has said so, and not the C client, of a connection that is lost.
-bool is_of_server(reply_code code) {
-  return code != reply_code::unknown_outcome && code != reply_code::not_sent && code != reply_code::session_over;
 }
 
 /// Data and children of a path are watched apart, and both end with it.
@@ -51,7 +49,9 @@ void session::submit(request what, reply_callback on_reply) {
 
 watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch) {
   watch_id watch{what.path, ++last_watch_};
-  watches_[what.path].push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
+  const auto [at, is_new] = watches_.try_emplace(what.path);
+  if (is_new) watched_bytes_ += what.path.size();
+  at->second.push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
   what.watch = true;
   watched_ = true;
   send_in_turn({std::move(what), std::move(on_reply), watch});
@@ -64,7 +64,12 @@ void session::forget(watch_id& watch) {
   const auto at = watches_.find(watch.path);
   if (at == watches_.end()) return;
   std::erase_if(at->second, [&](const watcher& each) { return each.number == number; });
-  if (at->second.empty()) watches_.erase(at);
+  if (at->second.empty()) erase_watched(at);
+}
+
+void session::erase_watched(std::unordered_map<std::string, std::vector<watcher>>::iterator path) {
+  watched_bytes_ -= path->first.size();
+  watches_.erase(path);
 }
 
 void session::send_in_turn(waiting next) {
@@ -100,6 +105,7 @@ void session::send_backlog() {
 void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
   strand_.run([&] {
     if (epoch != epoch_) return;
+    answered_ = true;
     if (is_of_server(with.code)) silence_.answered();
     answer_refused(id);
     auto request = take(id);
@@ -188,7 +194,7 @@ void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view 
       if (next == watchers.end()) return;
       const auto on_watch = std::move(next->on_watch);
       watchers.erase(next);
-      if (watchers.empty()) watches_.erase(at);
+      if (watchers.empty()) erase_watched(at);
       on_watch(event);
     }
   });

@@ -169,8 +169,11 @@ TEST_SUITE("fair mutex") {
       CHECK(next == waiters);
       CHECK(disorder == 0);
       CHECK(queued(path, 0));
+      auto sent = here.since();
+      const auto own = sent.extract("getData");  // each its own node, which nobody waits for
+      if (!own.empty()) CHECK(own.mapped() <= static_cast<std::uint64_t>(waiters) + 1);
       std::uint64_t requests = 0;
-      for (const auto& [name, count] : here.since()) requests += count;
+      for (const auto& [name, count] : sent) requests += count;
       CHECK(requests <= static_cast<std::uint64_t>(waiters) / 2);  // deletions, most of them gathered, and proofs
     }
   }

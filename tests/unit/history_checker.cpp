@@ -64,16 +64,19 @@ class latest_of_kinds {
   std::array<const grant_record*, 3> latest_{};
 };
 
-/// Writers exclude all, readers overlap readers only.
+/// Writers exclude all, readers overlap readers only. An operator who deletes a node may make its owner overlap with
+/// others, for as long as it takes to hear of that.
 void check_exclusion(const grants_in_order& grants, complaints& found) {
-  latest_of_kinds longest;
+  grants_in_order valid;
   for (const auto* const each : grants) {
-    if (each->deleted) continue;
-    longest.against(*each, [&](const grant_record& before) {
-      if (before.last_valid < each->granted) return;
-      found.push_back(fmt::format("exclusion: {} while {} was valid", name(*each), name(before)));
-    });
-    longest.update(*each, [](const auto& a, const auto& b) { return a.last_valid > b.last_valid; });
+    std::erase_if(valid, [&](const auto* before) { return before->last_valid < each->granted; });
+    for (const auto* const before : valid) {
+      if (!detail::blocks(before->kind, each->kind)) continue;
+      const auto end = std::min(before->last_valid_at, each->last_valid_at);
+      if (before->is_excused(each->granted_at, end) || each->is_excused(each->granted_at, end)) continue;
+      found.push_back(fmt::format("exclusion: {} while {} was valid", name(*each), name(*before)));
+    }
+    valid.push_back(each);
   }
 }
 
@@ -93,7 +96,7 @@ void check_local_exclusion(const grants_in_order& grants, complaints& found) {
 void check_tokens(const grants_in_order& grants, complaints& found) {
   latest_of_kinds largest;
   for (const auto* const each : grants) {
-    if (each->deleted) continue;
+    if (each->deleted()) continue;
     largest.against(*each, [&](const grant_record& before) {
       if (each->fence > before.fence) return;
       found.push_back(fmt::format("tokens: {} after {}", name(*each), name(before)));
@@ -115,10 +118,10 @@ void check_unique(const grants_in_order& grants, complaints& found) {
 /// From writer to reader without anybody in between.
 void check_downgrades(const history_log& log, const grants_in_order& grants, complaints& found) {
   for (const auto* const each : grants) {
-    if (!each->downgraded_from || each->deleted) continue;
+    if (!each->downgraded_from || each->deleted()) continue;
     const auto& writer = log.grants[*each->downgraded_from];
     for (const auto* const other : grants) {
-      if (other->kind == contender_kind::read || other->deleted) continue;
+      if (other->kind == contender_kind::read || other->deleted()) continue;
       if (other->granted <= writer.granted || other->granted > each->granted) continue;
       found.push_back(fmt::format("downgrade: {} between {} and its reader", name(*other), name(writer)));
     }
@@ -156,11 +159,14 @@ void check_revocation(const grants_in_order& grants, complaints& found) {
 
 void check_nodes(const grants_in_order& grants, complaints& found) {
   for (const auto* const each : grants) {
-    if (each->node_missing) found.push_back(fmt::format("node: {}, whose node is not there", name(*each)));
-    if (each->outlived_node && !each->deleted) {
+    const bool is_excused = each->is_excused(each->granted_at, each->granted_at);
+    if (each->node_missing && !is_excused) {
+      found.push_back(fmt::format("node: {}, whose node is not there", name(*each)));
+    }
+    if (each->outlived_node && !each->deleted()) {
       found.push_back(fmt::format("validity: {}, still valid when its node went", name(*each)));
     }
-    if (each->overtaken > 0 && !each->deleted) {
+    if (each->overtaken > 0 && !is_excused) {
       found.push_back(fmt::format("order: {}, ahead of {} older nodes", name(*each), each->overtaken));
     }
   }

@@ -3,6 +3,7 @@
 
 /// What a history of calls on locks must have been like. Pure: it reads what was written down.
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -36,6 +37,16 @@ struct call_record {
   bool may_fail = false;  ///< its client has been closed, or what it was about is lost
 };
 
+/// When a grant may be wrong, since an operator has deleted a node.
+struct excuse {
+  detail::time_point from;
+  detail::time_point until;
+  bool own = true;  ///< the node on which the grant rests; or one ahead of it in its own line
+
+  bool covers(detail::time_point begin, detail::time_point end) const noexcept { return from <= begin && end <= until; }
+};
+using excuses = std::vector<excuse>;
+
 /// One period of ownership.
 struct grant_record {
   static constexpr auto not_unlocked = std::numeric_limits<std::uint64_t>::max();
@@ -50,6 +61,7 @@ struct grant_record {
   std::uint64_t last_valid = 0;  ///< the last instant at which it was valid
   std::uint64_t unlocked = not_unlocked;
   detail::time_point granted_at;
+  detail::time_point last_valid_at;
   std::optional<std::size_t> downgraded_from;  ///< of a reader that was a writer: which grant
   bool node_missing = false;                   ///< its node was not there when it was granted
   bool outlived_node = false;  ///< it was valid when its node went: somebody else could have been granted the lock
@@ -58,7 +70,14 @@ struct grant_record {
   /// The places behind that must have been known to wait for this one by then, and for long enough.
   std::vector<std::int64_t> kept_waiting;
   bool asked_to_release = false;  ///< its caller saw that, when it unlocked
-  bool deleted = false;           ///< an operator deleted its node: nobody can know of that at once
+  excuses excused;                ///< operators deleted nodes: nobody can know of that at once
+
+  bool deleted() const noexcept {
+    return std::any_of(excused.begin(), excused.end(), [](const excuse& each) { return each.own; });
+  }
+  bool is_excused(detail::time_point begin, detail::time_point end) const noexcept {
+    return std::any_of(excused.begin(), excused.end(), [=](const excuse& each) { return each.covers(begin, end); });
+  }
 };
 
 struct history_log {

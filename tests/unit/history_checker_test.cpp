@@ -28,7 +28,7 @@ grant_record a_grant(std::size_t call, std::int64_t czxid, std::uint64_t granted
   grant.granted = granted;
   grant.last_valid = last_valid;
   grant.unlocked = last_valid + 1;
-  grant.granted_at = start;
+  grant.granted_at = grant.last_valid_at = start;
   return grant;
 }
 
@@ -82,11 +82,34 @@ TEST_SUITE("history checker") {
     CHECK(violations(log).empty());
   }
 
-  TEST_CASE("an owner whose node an operator has deleted may not know it yet") {
-    auto log = a_good_history();
-    log.grants[0].last_valid = 9;
-    log.grants[0].deleted = true;
-    CHECK(violations(log).empty());
+  TEST_CASE(
+      "an owner whose node an operator has deleted may not know it yet, but no longer than it takes to hear of it") {
+    for (const std::size_t excused : {0u, 1u}) {
+      auto log = a_good_history();
+      log.grants[0].last_valid = 9;
+      log.grants[0].last_valid_at = log.grants[1].granted_at = start + 2s;
+      log.grants[1].last_valid_at = start + 3s;
+      CHECK(complains(log, "exclusion"));
+      log.grants[excused].excused = {{start + 1s, start + 2s}};
+      CHECK(violations(log).empty());
+      log.grants[excused].excused = {{start + 1s, start + 1900ms}};
+      CHECK(complains(log, "exclusion"));
+      log.grants[excused].excused = {{start + 2100ms, start + 3s}};
+      CHECK(complains(log, "exclusion"));
+    }
+  }
+
+  TEST_CASE("a grant on a node that was deleted long ago, or ahead of older ones, is refused") {
+    for (const bool overtakes : {true, false}) {
+      auto log = a_good_history();
+      (overtakes ? log.grants[1].overtaken : log.grants[1].turns) = 1;
+      log.grants[1].node_missing = !overtakes;
+      CHECK(complains(log, overtakes ? "order" : "node"));
+      log.grants[1].excused = {{start - 1s, start}};
+      CHECK(violations(log).empty());
+      log.grants[1].excused = {{start - 2s, start - 1s}};
+      CHECK(complains(log, overtakes ? "order" : "node"));
+    }
   }
 
   TEST_CASE("a token that does not grow is refused") {
@@ -231,7 +254,7 @@ TEST_SUITE("history checker") {
     auto log = a_good_history();
     log.grants[1].outlived_node = true;
     CHECK(complains(log, "validity"));
-    log.grants[1].deleted = true;
+    log.grants[1].excused = {{start, start}};
     CHECK(violations(log).empty());
   }
 

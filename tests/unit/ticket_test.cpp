@@ -163,7 +163,7 @@ TEST_SUITE("ticket") {
       }
       w.ensemble.set_counter("/q", others);
       const auto call = w.enter(w.one, *seat);
-      REQUIRE(w.time.run_until([&] { return w.ensemble.watches() == 1; }, w.time.now() + 1min));
+      REQUIRE(w.time.run_until([&] { return w.ensemble.watches() == 2; }, w.time.now() + 1min));  // and its own
       w.one.connector().forget_sent();
       w.ensemble.remove(ahead.back());  // one in the middle, as it were: those before it stay
       REQUIRE(

@@ -5,7 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "session/prover.hpp"
+#include "base/node_name.hpp"
+#include "session/own_nodes.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -79,26 +80,68 @@ void fault_injector::pause() {
                          ensemble_.time().now() + random().between(1ms, plan().longest_pause));
 }
 
-/// @returns nothing when there is none.
-std::string fault_injector::any_node() {
-  const auto& path = any_path();
-  auto names = ensemble_.children(path);
-  if (names.empty()) return {};
-  // Not by their names: those are random beyond our seed.
-  std::sort(names.begin(), names.end(), [&](const auto& a, const auto& b) {
-    return ensemble_.czxid(path + "/" + a) < ensemble_.czxid(path + "/" + b);
-  });
-  return path + "/" + names[random().below(names.size())];
+/// In the order of their creation: their names are random beyond our seed.
+std::vector<std::string> fault_injector::nodes(const std::string& path) {
+  auto found = ensemble_.children(path);
+  for (auto& each : found) each = path + "/" + each;
+  std::sort(found.begin(), found.end(),
+            [&](const auto& a, const auto& b) { return ensemble_.czxid(a) < ensemble_.czxid(b); });
+  return found;
 }
 
-void fault_injector::operate() {
-  auto victim = any_node();
-  if (victim.empty()) return;
-  if (ensemble_.remove(victim) == detail::reply_code::ok) deleted_.push_back(std::move(victim));
+/// @returns nothing when there is none.
+std::string fault_injector::any_node(const std::string& path) {
+  const auto all = nodes(path);
+  return all.empty() ? std::string{} : all[random().below(all.size())];
+}
+
+void fault_injector::operate_on(const std::string& path) {
+  const auto what = random().below(4);
+  if (what == 0) {
+    if (remove_all(path) && random().coin()) take_over(path);
+    return;
+  }
+  const auto all = nodes(path);
+  if (!all.empty()) remove(what == 1 ? all.front() : all[random().below(all.size())]);
+}
+
+void fault_injector::remove(const std::string& node) {
+  if (ensemble_.remove(node) == detail::reply_code::ok) deleted_.push_back({node, ensemble_.time().now()});
+}
+
+void fault_injector::seize(const std::string& path) {
+  std::uint32_t next = 1;
+  for (const auto& each : nodes(path)) {
+    if (const auto place = detail::parse_contender(each.substr(path.size() + 1)))
+      next = std::max(next, place->number + 1);
+  }
+  if (!remove_all(path)) return;
+  take_over(path);
+  ensemble_.set_counter(path, static_cast<std::int32_t>(next));
+}
+
+/// @returns whether the path is gone.
+bool fault_injector::remove_all(const std::string& path) {
+  auto all = nodes(path);
+  if (random().coin()) std::reverse(all.begin(), all.end());
+  for (const auto& each : all) remove(each);
+  return ensemble_.remove(path) == detail::reply_code::ok;
+}
+
+/// Others create the path again: the first number is theirs, and so is the lock, for a while.
+void fault_injector::take_over(const std::string& path) {
+  ensemble_.create_container(path);
+  const auto session = ensemble_.foreign_session(std::chrono::hours{24});
+  takeovers_.push_back(path + "/other" + std::to_string(takeovers_.size()) + "-lock-0000000000");
+  ensemble_.create(takeovers_.back(), {}, session);
+  ensemble_.time().after(random().between(1ms, plan().longest_takeover),
+                         [this, session] { ensemble_.expire(session); });
 }
 
 void fault_injector::revoke() {
-  if (const auto node = any_node(); !node.empty()) ensemble_.change(node, std::string{detail::release_request});
+  if (const auto node = any_node(any_path()); !node.empty()) {
+    ensemble_.change(node, std::string{detail::release_request});
+  }
 }
 
 void fault_injector::intrude() {

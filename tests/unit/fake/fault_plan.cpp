@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake/fault_plan.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 
 namespace latchkey::testing {
@@ -55,6 +56,12 @@ fault_plan fault_plan::draw(random_source& random, duration timeout) {
   plan.reap_unused = random.coin();
   plan.foreign_every = now_and_then(random, timeout);
   return plan;
+}
+
+duration fault_plan::slowest_answer(duration timeout) const {
+  const auto worst = [](const delay_range& of) { return of.slow > 0 ? std::max(of.most, of.slowest) : of.most; };
+  const auto moving = worst(network) * 2 + worst(consensus) + worst(lag) + worst(watch_delay);
+  return stuck > 0 ? moving * 2 + timeout / 4 : moving;
 }
 
 fault_plan fault_plan::without_faults() const {

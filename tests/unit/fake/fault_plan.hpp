@@ -57,14 +57,19 @@ struct fault_plan {
   duration longest_pause{};
   duration reap_every{};      ///< containers without children go,
   bool reap_unused = false;   ///< also those that never had one
-  duration operator_every{};  ///< somebody deletes a node of the playground
-  duration foreign_every{};   ///< somebody creates a node there that is no contender
-  duration revoke_every{};    ///< somebody asks for a lock, as Curator's `Revoker` does
+  duration operator_every{};  ///< somebody deletes a node of the playground, or a whole path of it
+  duration longest_takeover = std::chrono::milliseconds{200};  ///< others who created a path again hold for so long
+  duration foreign_every{};                                    ///< somebody creates a node there that is no contender
+  duration revoke_every{};  ///< somebody asks for a lock, as Curator's `Revoker` does
 
   /// Something of everything a lock has to stand, never more than the promises bear: nobody deletes other people's
   /// nodes.
   /// @param timeout of the sessions.
   static fault_plan draw(random_source& random, duration timeout);
+
+  /// @returns how long a request waits for its answer at most, while nothing is lost.
+  /// @param timeout of the sessions: what is stuck is freed when it is an eighth of that old
+  duration slowest_answer(duration timeout) const;
 
   /// The same weather, with nothing going wrong.
   fault_plan without_faults() const;

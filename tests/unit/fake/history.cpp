@@ -19,10 +19,25 @@ client_options options_of(const history_plan& plan) {
   return options;
 }
 
+/// Of the deletion of a node whose creation has yet to be answered: that answer, a moment, a read.
+duration time_to_learn(const history_plan& plan) {
+  return detail::own_nodes::youth + plan.weather.slowest_answer(plan.timeout) * 2;
+}
+
+/// By the answer to the deletion of the node ahead, behind others, in a transaction that fails and then alone; and a
+/// list.
+duration time_to_recover(const history_plan& plan) {
+  return time_to_learn(plan) + plan.weather.slowest_answer(plan.timeout) * 4;
+}
+
 }  // namespace
 
 history::history(const history_plan& plan)
-    : plan_{plan}, time_{plan.seed}, ensemble_{time_, plan.weather}, queues_{ensemble_, lock_paths(), *this} {
+    : plan_{plan},
+      time_{plan.seed},
+      ensemble_{time_, plan.weather},
+      queues_{ensemble_, lock_paths(), *this},
+      deletions_{time_to_learn(plan), time_to_recover(plan), plan.timeout} {
   faults_until_ = time_.now() + plan_.faults;
   faults_.emplace(ensemble_, lock_paths());
   for (unsigned i = 0; i < plan_.clients; ++i) {
@@ -93,9 +108,12 @@ void history::tell(const std::string& line) {
 /// After every step: reads without a trace, since a look at a grant may end it.
 void history::observe() {
   queues_.catch_up();
+  if (plan_.operators) observe_operators();
   for (const auto& each : actors_) {
     if (each->call && each->call->what != detail::caller::outcome::waiting) finish_call(*each);
-    if (each->held.valid_until() > time_.now()) log_.grants[each->grant_number].last_valid = time_.steps();
+    if (each->held.valid_until() <= time_.now()) continue;
+    log_.grants[each->grant_number].last_valid = time_.steps();
+    log_.grants[each->grant_number].last_valid_at = time_.now();
   }
 }
 
@@ -131,9 +149,7 @@ const history_log& history::run() {
   });
   collect_leftovers();
   close_clients();
-  if (plan_.operators) {
-    for (auto& each : log_.grants) each.deleted = was_deleted(each);
-  }
+  if (plan_.operators) excuse_grants();
   return log_;
 }
 

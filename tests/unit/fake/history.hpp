@@ -11,6 +11,7 @@
 
 #include <latchkey/grant.hpp>
 
+#include "fake/deletion_record.hpp"
 #include "fake/fault_injector.hpp"
 #include "fake/history_plan.hpp"
 #include "fake/queue_record.hpp"
@@ -88,7 +89,13 @@ class history final : queue_watcher {
   void hunt(const actor& who);
   void on_node_gone(path_id node) override;
   void on_node_replaced(path_id writer, path_id reader) override;
-  bool was_deleted(const grant_record& grant) const;
+  bool is_shared(unsigned lock) const { return plan_.locks[lock].settings.family == lock_family::shared; }
+  void ambush(unsigned lock);
+  void observe_operators();
+  void observe_takeovers();
+  std::optional<unsigned> client_of(std::int64_t session) const;
+  bool reaches_leader(unsigned client) const;
+  void excuse_grants();
 
   bool step_until(time_point end, const std::function<bool()>& done);
   void observe();
@@ -109,7 +116,9 @@ class history final : queue_watcher {
   std::vector<std::unique_ptr<lock_object>> objects_;
   std::vector<std::unique_ptr<actor>> actors_;
   history_log log_;
-  std::vector<path_id> grant_nodes_;          // of each grant
+  deletion_record deletions_;
+  std::size_t deletions_seen_ = 0;
+  std::vector<std::size_t> takeovers_;        // the grants of others
   simulated_client* closed_early_ = nullptr;  // its calls may fail
   std::function<void(const std::string&)> listener_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of a history: what its grants are like.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,14 +25,13 @@ void history::begin_grant(actor& who) {
   grant.kind = who.mode;
   grant.fence = who.held.fence();
   grant.granted = grant.last_valid = time_.steps();
-  grant.granted_at = time_.now();
+  grant.granted_at = grant.last_valid_at = time_.now();
   grant.turns = object.handle.settings().turns;
   if (who.what == wish::downgrade) grant.downgraded_from = who.grant_number;
   const auto* const mine = queues_.at(object.lock, grant.fence.czxid);
   // Of a node that an operator has deleted nobody knows which place it was: it counts as one of its own.
   grant.place = mine ? mine->position : -static_cast<std::int64_t>(log_.grants.size()) - 1;
-  // Granted from a list that was read before an operator came by.
-  grant.node_missing = !mine && !plan_.operators;
+  grant.node_missing = !mine;
   look_at_queue(who, grant, mine);
   who.node = mine ? mine->node : 0;
   who.grant_number = log_.grants.size();
@@ -48,6 +48,7 @@ void history::begin_grant(actor& who) {
   const bool downgrade = who.mode == contender_kind::write && random.chance(object.plan->downgrades);
   as_user(object.handle.client(), hold, [this, &who, downgrade] { downgrade ? begin_downgrade(who) : unlock(who); });
   if (hunted) hunt(who);
+  if (plan_.ambushed > 0 && faults_until_ > time_.now() && random.chance(plan_.ambushed)) ambush(object.lock);
 }
 
 /// The ensemble itself knows whose turn it is, and who has been kept waiting for long.
@@ -124,11 +125,85 @@ void history::on_node_replaced(path_id writer, path_id reader) {
   }
 }
 
-/// The node that it rested on, as a writer or as the reader that took its place.
-bool history::was_deleted(const grant_record& grant) const {
+// Operators ----------
+
+void history::ambush(unsigned lock) {
+  const auto patience = time_.random().between({}, detail::own_nodes::youth * 2);
+  time_.after(patience, [this, path = lock_path(lock)] {
+    if (faults_until_ <= time_.now()) return;
+    time_.random().coin() ? faults_->operate_on(path) : faults_->seize(path);
+  });
+}
+
+void history::observe_operators() {
   const auto& deleted = faults_->deleted();
-  return std::any_of(deleted.begin(), deleted.end(),
-                     [&](const std::string& path) { return queues_.belongs(path, grant.fence.czxid); });
+  for (; deletions_seen_ < deleted.size(); ++deletions_seen_) {
+    const auto& [node, at] = deleted[deletions_seen_];
+    const auto* const known = queues_.known(node);
+    if (!known) continue;
+    if (const auto client = client_of(known->session)) deletions_.add(queues_.lock_of(*known), *client, node, at);
+  }
+  deletions_.observe(time_.now(), [this](unsigned client) { return reaches_leader(client); });
+  observe_takeovers();
+}
+
+/// Others who hold the lock are of the history, too.
+void history::observe_takeovers() {
+  const auto& nodes = faults_->takeovers();
+  while (takeovers_.size() < nodes.size()) {
+    const auto* const known = queues_.known(nodes[takeovers_.size()]);
+    call_record call;
+    call.lock = queues_.lock_of(*known);
+    call.client = call.object = std::numeric_limits<unsigned>::max() - static_cast<unsigned>(takeovers_.size());
+    call.in_turn = false;
+    call.entered = time_.steps();
+    call.entered_at = call.finished_at = time_.now();
+    call.what = call_record::outcome::granted;
+    grant_record grant;
+    grant.lock = call.lock;
+    grant.client = call.client;
+    grant.call = log_.calls.size();
+    grant.fence = {known->position, 0};
+    grant.place = known->position;
+    grant.granted = time_.steps();
+    grant.granted_at = time_.now();
+    takeovers_.push_back(log_.grants.size());
+    log_.calls.push_back(call);
+    log_.grants.push_back(grant);
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    auto& grant = log_.grants[takeovers_[i]];
+    if (grant.unlocked != grant_record::not_unlocked) continue;
+    if (ensemble_.czxid(nodes[i]) == grant.fence.czxid) {
+      grant.last_valid = time_.steps();
+      grant.last_valid_at = time_.now();
+    } else {
+      grant.unlocked = time_.steps();
+    }
+  }
+}
+
+std::optional<unsigned> history::client_of(std::int64_t session) const {
+  for (unsigned i = 0; i < clients_.size(); ++i) {
+    const auto* const connection = clients_[i]->connector().latest();
+    if (connection && connection->session() && connection->session()->id == session) return i;
+  }
+  return std::nullopt;
+}
+
+/// Whether nothing is between a client and the leader but the weather.
+bool history::reaches_leader(unsigned client) const {
+  const auto* const connection = clients_[client]->connector().latest();
+  return connection && connection->connected() && connection->server() && connection->server()->reaches_leader() &&
+         connection->hole_until() <= time_.now() && time_.resumes_at(clients_[client]->process()) <= time_.now();
+}
+
+/// What rests on a node, as a writer or as the reader that took its place; and who is behind it in the same line.
+void history::excuse_grants() {
+  for (auto& each : log_.grants) {
+    const auto is_own = [&](const std::string& node) { return queues_.belongs(node, each.fence.czxid); };
+    each.excused = deletions_.of(each.lock, each.client, !is_shared(each.lock), is_own);
+  }
 }
 
 }  // namespace latchkey::testing

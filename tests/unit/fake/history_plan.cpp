@@ -45,6 +45,32 @@ void hunt(history_plan& plan, random_source& random) {
   if (random.coin()) plan.weather.tick = plan.timeout / 2;  // the longest that a server allows
 }
 
+/// Places that follow on one another faster than their nodes are watched, on a path that is deleted and taken over.
+void rush(history_plan& plan, random_source& random) {
+  for (auto& each : plan.locks) {
+    each.settings.family = lock_family::fair;
+    each.mixed = false;
+  }
+  plan.clients = static_cast<unsigned>(1 + random.below(3));
+  plan.callers = static_cast<unsigned>(2 + random.below(4));
+  plan.calls = 8;
+  plan.longest_hold = detail::own_nodes::youth * 8;
+  plan.longest_thought = detail::own_nodes::youth;
+  plan.ambushed = 0.3;
+  plan.weather.longest_takeover = plan.timeout / 2;
+  plan.weather.network.most = std::min<duration>(plan.weather.network.most, 1ms);
+  plan.weather.consensus.most = std::min<duration>(plan.weather.consensus.most, 2ms);
+  plan.weather.lag.most = std::min<duration>(plan.weather.lag.most, 1ms);
+}
+
+/// Some come at any time, others right after a grant, when its owner does not watch its node yet.
+void draw_operators(history_plan& plan, random_source& random) {
+  plan.weather.operator_every = random.between(plan.timeout / 16, plan.timeout);
+  plan.weather.longest_takeover = random.coin() ? plan.timeout / 2 : plan.timeout / 50;
+  if (random.coin()) plan.ambushed = static_cast<double>(random.below(50)) / 100;
+  if (random.below(3) == 0) rush(plan, random);
+}
+
 /// One caller an object, who comes back at once: the time for places that follow directly on one another.
 void come_back(history_plan& plan, random_source& random) {
   plan.at_once = 0.9;
@@ -77,8 +103,8 @@ history_plan history_plan::draw(std::uint64_t seed) {
   const auto kind = random.below(6);
   if (kind <= 1) hunt(plan, random);
   if (kind == 2) calm_down(plan, random);
-  plan.operators = kind != 2 && random.below(8) == 0;
-  if (plan.operators) plan.weather.operator_every = random.between(plan.timeout / 8, plan.timeout);
+  plan.operators = kind != 2 && random.below(3) == 0;
+  if (plan.operators) draw_operators(plan, random);
   if (random.below(4) == 0) plan.weather.revoke_every = random.between(plan.timeout / 8, plan.timeout);
   plan.a_client_closes = random.below(6) == 0;
   plan.gather_beyond = 1 + random.below(3);

@@ -41,6 +41,7 @@ struct history_plan {
   double kept = 0;                ///< how many calls of a fair lock take a place first, and wait for it later
   std::size_t gather_beyond = 0;  ///< from so many deletions under way on they go together
   bool operators = false;
+  double ambushed = 0;  ///< how many grants an operator waits for
   bool a_client_closes = false;
   fault_plan weather;
 

@@ -43,10 +43,15 @@ const queued_node* queue_record::at(unsigned lock, std::int64_t czxid) const {
   return found == queue.end() ? nullptr : &*found;
 }
 
-bool queue_record::belongs(const std::string& path, std::int64_t czxid) const {
+const queued_node* queue_record::known(const std::string& path) const {
   const auto node = ensemble_.paths().find(path);
   const auto at = node ? known_.find(*node) : known_.end();
-  return at != known_.end() && at->second.takes(czxid);
+  return at == known_.end() ? nullptr : &at->second;
+}
+
+bool queue_record::belongs(const std::string& path, std::int64_t czxid) const {
+  const auto* const node = known(path);
+  return node && node->takes(czxid);
 }
 
 std::optional<std::size_t> queue_record::lock_of(path_id node) const {

@@ -47,6 +47,10 @@ class queue_record {
   /// @returns the node to which a token belongs: the newest of its place, or nothing when that is not there.
   const queued_node* at(unsigned lock, std::int64_t czxid) const;
 
+  /// @returns the node at `path`, there still or not; nothing when there never was a contender.
+  const queued_node* known(const std::string& path) const;
+  unsigned lock_of(const queued_node& of) const { return static_cast<unsigned>(*lock_of(of.node)); }
+
   /// @returns whether the node at `path`, there still or not, is one to which a token belongs.
   bool belongs(const std::string& path, std::int64_t czxid) const;
 

@@ -87,6 +87,7 @@ class simulated_client {
     return run([this]() -> std::string {
       if (!core_->reaper().idle()) return "work of the reaper";
       if (core_->prover().holders() != 0) return "holders of the prover";
+      if (!core_->own_nodes().empty()) return "own nodes";
       if (core_->session().watches() != 0) return "watches of the session";
       if (!core_->session().idle()) return "requests in flight";
       return {};

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Watches the nodes of this client's own entries.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "bridge/strand.hpp"
+#include "session/session.hpp"
+
+namespace latchkey::detail {
+
+/// What Curator's `Revoker` writes into the node of a holder to ask for the lock.
+inline constexpr std::string_view release_request = "__REVOKE__";
+
+class node_owner;
+
+/// Where an entry is in the table of `own_nodes`, if it is there.
+class watch_entry {
+  friend class own_nodes;
+  enum class state : std::uint8_t { none, young, reading, watched, unwatched };
+
+  state is_ = state::none;
+  node_owner* before_ = nullptr;  // while young: in the order of `due_`
+  node_owner* after_ = nullptr;
+  time_point due_{};
+  std::uint64_t watch_ = 0;
+  std::uint64_t read_ = 0;  // the one under way; 0: none
+};
+
+/// An entry of ours, waiting or holding, seen from its node. Called with the strand held.
+class node_owner {
+ public:
+  /// @returns the path of the node.
+  virtual const std::string& node() const noexcept = 0;
+  /// The node has been read, and was there.
+  /// @param asked_to_release what has been written into it is `release_request`
+  virtual void on_node_seen(bool asked_to_release) = 0;
+  /// The node is not there any more. It is not watched any more either.
+  virtual void on_node_gone() = 0;
+  /// A read has failed, with a code that says nothing about the node.
+  virtual void on_node_unseen(reply_code why) = 0;
+
+  watch_entry watched;  ///< of `own_nodes` alone
+
+ protected:
+  ~node_owner() = default;
+};
+
+/// Every node gets one `get` watch when it has existed for a moment, and keeps it until it goes or is not ours any
+/// more. So its deletion is known within a round trip, and, as the events of a session come in the order of the
+/// deletions, before that of any node that was deleted later. What is gone within the moment costs no read.
+///
+/// The watches of a session are sent again in one packet when it reconnects, which must stay below 1 MiB: nodes beyond
+/// a budget of bytes wait until others have gone. With the strand held.
+class own_nodes {
+ public:
+  /// For how long a node is not watched.
+  static constexpr duration youth = std::chrono::milliseconds{10};
+
+  /// Of the paths that are watched, by whomever.
+  static constexpr std::size_t most_bytes = 512 * 1024;
+
+  own_nodes(strand& own, session& through) : strand_{own}, session_{through} {}
+
+  /// The node has just been created, or found.
+  void add(node_owner& who);
+  /// Its owner hears nothing any more. Nothing happens to one that was not added. @pre `node()` is what it was
+  void remove(node_owner& who);
+
+  /// Begins to watch now, if that has not begun.
+  void watch(node_owner& who);
+
+  /// @returns whether a deletion would have been heard of, unless the node is younger than a moment.
+  bool sure(const node_owner& who) const noexcept;
+
+  /// Reads the node now: the owner hears of the outcome, which is that of a read already under way if there is one.
+  /// @pre connected
+  void look(node_owner& who);
+
+  void on_connected() { read_due(); }
+
+  bool empty() const noexcept { return count_ == 0; }
+
+ private:
+  using state = watch_entry::state;
+
+  void push_back(node_owner& who) noexcept;
+  void push_front(node_owner& who) noexcept;
+  void unlink(node_owner& who) noexcept;
+  void read_later(time_point when);
+  void read_due();
+  void read(node_owner& who, bool watch);
+  bool affordable(const node_owner& who) const noexcept;
+  void on_read(std::uint64_t id, const reply& read);
+  void on_event(node_owner& who, watch_event event);
+
+  strand& strand_;
+  session& session_;
+  std::size_t count_ = 0;
+  node_owner* first_ = nullptr;  // of the young
+  node_owner* last_ = nullptr;
+  bool starved_ = false;  // the first waits for bytes
+  timer_id timer_;
+  std::unordered_map<std::uint64_t, node_owner*> reads_;  // under way
+  std::uint64_t last_read_ = 0;
+};
+
+}  // namespace latchkey::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// For how long a client may not know that an operator has deleted a node of its.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fake/random_source.hpp"
+#include "history_checker.hpp"
+
+namespace latchkey::testing {
+
+/// The deletions by operators, and until when each excuses a client.
+///
+/// A client that is connected learns of the deletion within `to_learn`. One that is not (no connection, a hole, a
+/// server without its leader, a stopped process) learns of it when it has been connected for that long; its grants end
+/// with their lease meanwhile, which is proved for the last time before the deletion is known. What else it has granted
+/// wrongly since then, to the one behind the deleted node in its own line, ends within `to_recover`.
+class deletion_record {
+ public:
+  deletion_record(duration to_learn, duration to_recover, duration lease)
+      : to_learn_{to_learn}, to_recover_{to_recover}, lease_{lease} {}
+
+  void add(unsigned lock, unsigned client, std::string node, time_point at);
+
+  /// After every step. @param connected whether a client is, and everything between it and the leader works
+  void observe(time_point now, const std::function<bool(unsigned)>& connected);
+
+  /// @param is_own whether a grant rests on that node
+  /// @returns when a grant of `client` on `lock` may be wrong; of its own node first.
+  excuses of(unsigned lock, unsigned client, bool in_line, const std::function<bool(const std::string&)>& is_own) const;
+
+ private:
+  struct deletion {
+    unsigned lock;
+    unsigned client;
+    std::string node;
+    time_point at;
+    std::optional<time_point> connected_since;
+    std::optional<time_point> known;      // at the latest
+    std::optional<time_point> recovered;  // from it
+  };
+
+  const duration to_learn_;
+  const duration to_recover_;
+  const duration lease_;
+  std::vector<deletion> all_;
+  std::size_t first_open_ = 0;
+};
+
+}  // namespace latchkey::testing

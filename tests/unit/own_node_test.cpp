@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+/// An operator deletes the nodes of waiters and holders: exact situations.
+
+#include <algorithm>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "fake/calm_world.hpp"
+#include "queue/admission.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::reply_code;
+
+/// A moment, a read and its answer on a calm ensemble.
+constexpr auto soon = 10ms + 5ms;
+
+struct operated_world : calm_world {
+  simulated_client three{ensemble};
+  simulated_lock another{one, "/another", {lock_family::turns}};
+
+  /// @param proofs the first client holds another lock, so that its session is proved all the time
+  explicit operated_world(bool proofs = true, std::uint64_t seed = 1) : calm_world{seed} {
+    three.connect();
+    if (proofs) REQUIRE(ends(another.enter(99, contender_kind::lock, {}), outcome::granted));
+  }
+
+  /// The nodes in the order of their numbers.
+  std::vector<std::string> nodes() {
+    auto names = ensemble.children("/q");
+    std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
+      return detail::parse_contender(a)->number < detail::parse_contender(b)->number;
+    });
+    for (auto& each : names) each = "/q/" + each;
+    return names;
+  }
+  void remove(const std::string& node) { REQUIRE(ensemble.remove(node) == reply_code::ok); }
+  void remove_path() {
+    for (const auto& each : nodes()) remove(each);
+    remove("/q");
+  }
+  /// A contender of others takes the first number of the path, which is created again.
+  std::string take_over() {
+    ensemble.create_container("/q");
+    auto first = intrude("-lock-", 0);
+    ensemble.set_counter("/q", 1);
+    return first;
+  }
+};
+
+struct parties {
+  lock_family family;
+  contender_kind a;
+  contender_kind b;
+  contender_kind d;
+  bool on_one_object;
+};
+
+constexpr auto lock = contender_kind::lock;
+
+}  // namespace
+
+TEST_SUITE("own node") {
+  TEST_CASE("a waiter whose node is deleted is not let in with the one behind it, but queues again") {
+    for (const auto& who :
+         {parties{lock_family::turns, lock, lock, lock, false}, parties{lock_family::fair, lock, lock, lock, false},
+          parties{lock_family::fair, lock, lock, lock, true},
+          parties{lock_family::shared, contender_kind::write, contender_kind::read, contender_kind::write, false}}) {
+      for (const bool proofs : {true, false}) {
+        for (const auto waited : {20ms, 60'000ms}) {
+          CAPTURE(static_cast<int>(who.family));
+          CAPTURE(who.on_one_object);
+          CAPTURE(proofs);
+          CAPTURE(waited.count());
+          operated_world w{proofs};
+          simulated_lock of_a{w.two, "/q", {who.family}};
+          simulated_lock of_b{w.one, "/q", {who.family}};
+          simulated_lock of_d{w.three, "/q", {who.family}};
+          auto& holding = who.on_one_object ? of_b : of_a;
+          REQUIRE(w.ends(holding.enter(1, who.a, {}), outcome::granted));
+          const auto b = of_b.enter(2, who.b, {});
+          REQUIRE(w.queued(2));
+          const auto d = of_d.enter(1, who.d, {});
+          REQUIRE(w.queued(3));
+          w.time.run_for(waited);
+          w.remove(w.nodes()[1]);
+          w.time.run_for(soon);
+          CHECK(b->what == outcome::waiting);
+          holding.leave(1, who.a);
+          REQUIRE(w.ends(d, outcome::granted));
+          w.time.run_for(1s);
+          CHECK(b->what == outcome::waiting);
+          of_d.leave(1, who.d);
+          CHECK(w.ends(b, outcome::granted));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("the whole path is deleted: the waiter does not overlap with a newcomer on the path created again") {
+    for (const auto family : {lock_family::turns, lock_family::fair}) {
+      for (const bool waiter_first : {true, false}) {
+        CAPTURE(static_cast<int>(family));
+        CAPTURE(waiter_first);
+        operated_world w;
+        simulated_lock of_a{w.two, "/q", {family}};
+        simulated_lock of_b{w.one, "/q", {family}};
+        simulated_lock newcomer{w.three, "/q", {family}};
+        REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+        const auto b = of_b.enter(1, lock, {});
+        REQUIRE(w.queued(2));
+        const auto nodes = w.nodes();
+        w.remove(nodes[waiter_first ? 1 : 0]);
+        w.remove(nodes[waiter_first ? 0 : 1]);
+        w.remove("/q");
+        const auto taken = w.take_over();
+        const auto c = newcomer.enter(1, lock, {});
+        w.time.run_for(soon);
+        CHECK_FALSE(of_a.current(1, lock));
+        CHECK_FALSE(of_b.current(1, lock));
+        if (waiter_first) CHECK(b->what == outcome::waiting);
+        if (b->what == outcome::granted) of_b.leave(1, lock);
+        w.time.run_for(1s);
+        CHECK(c->what == outcome::waiting);
+        w.remove(taken);
+        REQUIRE(w.eventually([&] { return c->what == outcome::granted || of_b.current(1, lock); }));
+        CHECK_FALSE((newcomer.current(1, lock) && of_b.current(1, lock)));
+      }
+    }
+  }
+
+  TEST_CASE("a place that is kept is lost as soon as its node is deleted") {
+    operated_world w;
+    simulated_lock other{w.two, "/q", {lock_family::fair}};
+    simulated_lock line{w.one, "/q", {lock_family::fair}};
+    REQUIRE(w.ends(other.enter(1, lock, {}), outcome::granted));
+    const auto place = line.make_place();
+    REQUIRE(w.ends(line.queue(place, 1), outcome::granted));
+    REQUIRE(w.queued(2));
+    CHECK_FALSE(place->lost());
+    w.remove(w.nodes()[1]);
+    w.time.run_for(soon);
+    CHECK(place->lost());
+  }
+
+  TEST_CASE("a holder hears of the deletion of its node within a moment and a round trip") {
+    for (const auto family : {lock_family::turns, lock_family::fair, lock_family::shared}) {
+      for (const auto held_for : {0ms, 5ms, 30ms, 1'000ms, 60'000ms}) {
+        CAPTURE(static_cast<int>(family));
+        CAPTURE(held_for.count());
+        operated_world w{false};
+        const auto mode = family == lock_family::shared ? contender_kind::read : lock;
+        simulated_lock of_a{w.one, "/q", {family}};
+        REQUIRE(w.ends(of_a.enter(1, mode, {}), outcome::granted));
+        const auto held = of_a.current(1, mode);
+        w.time.run_for(held_for);
+        w.remove(w.nodes()[0]);
+        w.time.run_for(soon);
+        CHECK(held.loss() == loss_reason::node_deleted);
+      }
+    }
+  }
+
+  TEST_CASE("a holder that asks for its stop token at once watches its node at once") {
+    operated_world w{false};
+    simulated_lock of_a{w.one, "/q", {lock_family::turns}};
+    REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+    const auto held = of_a.current(1, lock);
+    held.stop_token();
+    CHECK(w.one.connector().sent(operation::get) == 1);
+    w.time.run_for(3ms);
+    w.remove(w.nodes()[0]);
+    w.time.run_for(3ms);
+    CHECK(held.loss() == loss_reason::node_deleted);
+    CHECK(w.one.connector().sent(operation::get) == 1);
+  }
+
+  TEST_CASE("short cycles and turns read nothing; a place that is held for longer reads once") {
+    for (const auto family : {lock_family::turns, lock_family::fair}) {
+      CAPTURE(static_cast<int>(family));
+      operated_world w{false};
+      simulated_lock of_a{w.one, "/q", {family}};
+      for (int i = 0; i < 50; ++i) {
+        REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+        w.time.run_for(1ms);
+        of_a.leave(1, lock);
+        w.time.run_for(1ms);
+      }
+      CHECK(w.one.connector().sent(operation::get) == 0);
+    }
+    operated_world w{false};
+    simulated_lock of_a{w.one, "/q", {lock_family::turns}};
+    REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+    for (std::uint64_t i = 2; i < 100; ++i) {
+      const auto next = of_a.enter(i, lock, {});
+      w.time.run_for(1ms);
+      of_a.leave(i - 1, lock);
+      REQUIRE(next->what == outcome::granted);
+    }
+    CHECK(w.one.connector().sent(operation::get) == 1);
+  }
+
+  TEST_CASE("a contended acquisition reads once more, and nothing when its turn comes") {
+    operated_world w{false};
+    simulated_lock other{w.two, "/q", {lock_family::turns}};
+    simulated_lock of_b{w.one, "/q", {lock_family::turns}};
+    REQUIRE(w.ends(other.enter(1, lock, {}), outcome::granted));
+    w.one.connector().forget_sent();
+    const auto b = of_b.enter(1, lock, {});
+    w.time.run_for(500ms);
+    CHECK(w.one.connector().sent(operation::get) == 2);  // the one ahead, and its own
+    CHECK(w.one.connector().sent() == 4);
+    other.leave(1, lock);
+    REQUIRE(w.ends(b, outcome::granted));
+    w.time.run_for(500ms);
+    CHECK(w.one.connector().sent() == 4);
+  }
+
+  TEST_CASE("after a reconnect deletions are heard of in another order: nobody is let in by that of the one ahead") {
+    for (const auto family : {lock_family::turns, lock_family::fair}) {
+      CAPTURE(static_cast<int>(family));
+      operated_world w;
+      simulated_lock of_a{w.two, "/q", {family}};
+      simulated_lock of_b{w.one, "/q", {family}};
+      simulated_lock of_d{w.three, "/q", {family}};
+      REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+      const auto b = of_b.enter(1, lock, {});
+      REQUIRE(w.queued(2));
+      const auto d = of_d.enter(1, lock, {});
+      REQUIRE(w.queued(3));
+      w.one.connector().latest()->lose_connection();
+      w.one.connector().latest()->open_hole(100ms);
+      w.remove(w.nodes()[1]);
+      of_a.leave(1, lock);
+      REQUIRE(w.ends(d, outcome::granted));
+      w.time.run_for(1s);
+      CHECK(w.one.connected());
+      CHECK(b->what == outcome::waiting);
+      of_d.leave(1, lock);
+      CHECK(w.ends(b, outcome::granted));
+    }
+  }
+
+  TEST_CASE("a process that is stopped before it watches its node reads it before it is let in") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(seed);
+      operated_world w{true, seed};
+      simulated_lock of_a{w.two, "/q", {lock_family::turns}};
+      simulated_lock of_b{w.one, "/q", {lock_family::turns}};
+      simulated_lock of_d{w.three, "/q", {lock_family::turns}};
+      REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+      w.time.run_for(100ms);
+      const auto watches = w.ensemble.watches();
+      const auto b = of_b.enter(1, lock, {});
+      REQUIRE(w.eventually([&] { return w.ensemble.watches() == watches + 1; }));  // the one ahead
+      w.time.pause(w.one.process(), w.time.now() + 200ms);
+      w.remove(w.nodes()[1]);
+      const auto d = of_d.enter(1, lock, {});
+      w.time.run_for(100ms);
+      of_a.leave(1, lock);
+      REQUIRE(w.ends(d, outcome::granted));
+      w.time.run_for(1s);
+      CHECK(b->what == outcome::waiting);
+      of_d.leave(1, lock);
+      CHECK(w.ends(b, outcome::granted));
+    }
+  }
+
+  TEST_CASE(
+      "a node that is beyond the budget of watched bytes is read before it is let in, and watched when there is room") {
+    for (const bool room : {false, true}) {
+      CAPTURE(room);
+      operated_world w;
+      w.time.run_for(100ms);
+      std::vector<std::string> others;
+      for (int i = 0; i < 530; ++i) others.push_back("/" + std::string(1000, 'x') + std::to_string(i));
+      for (const auto& each : others) REQUIRE(w.ensemble.create(each) == reply_code::ok);
+      w.time.run_for(100ms);
+      w.one.run([&] {
+        for (const auto& each : others) {
+          w.one.core()->session().submit(
+              {.kind = operation::get, .path = each}, [](auto&) {}, [](auto) {});
+        }
+      });
+      simulated_lock of_a{w.two, "/q", {lock_family::turns}};
+      simulated_lock of_b{w.one, "/q", {lock_family::turns}};
+      simulated_lock of_d{w.three, "/q", {lock_family::turns}};
+      REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+      w.time.run_for(100ms);
+      const auto watches = w.ensemble.watches();
+      const auto b = of_b.enter(1, lock, {});
+      REQUIRE(w.queued(2));
+      CHECK(w.ensemble.watches() == watches + 1);  // the one ahead
+      const auto d = of_d.enter(1, lock, {});
+      REQUIRE(w.queued(3));
+      if (room) {
+        for (const auto& each : others) w.remove(each);
+        w.time.run_for(100ms);
+        w.another.leave(99, lock);  // what goes makes others look for room
+        w.time.run_for(100ms);
+        REQUIRE(w.ends(w.another.enter(99, lock, {}), outcome::granted));
+        w.remove(w.nodes()[1]);
+        w.time.run_for(soon);
+        CHECK(w.queued(3));  // it has queued again
+      } else {
+        w.remove(w.nodes()[1]);
+      }
+      w.time.run_for(1s);
+      of_a.leave(1, lock);
+      REQUIRE(w.ends(d, outcome::granted));
+      w.time.run_for(1s);
+      CHECK(b->what == outcome::waiting);
+      of_d.leave(1, lock);
+      CHECK(w.ends(b, outcome::granted));
+    }
+  }
+
+  TEST_CASE("the path is deleted and taken by others: who follows on our stale number waits for them") {
+    operated_world w;
+    simulated_lock line{w.one, "/q", {lock_family::fair}};
+    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+    w.time.run_for(soon);
+    const auto held = line.current(1, lock);
+    w.remove_path();
+    const auto taken = w.take_over();
+    const auto d = line.enter(2, lock, {});
+    w.time.run_for(soon);
+    CHECK(held.loss() == loss_reason::node_deleted);
+    line.leave(1, lock);
+    w.time.run_for(1s);
+    CHECK(d->what == outcome::waiting);
+    w.remove(taken);
+    CHECK(w.ends(d, outcome::granted));
+  }
+
+  TEST_CASE("the same before our node is watched: what has been granted wrongly ends with the answer to its deletion") {
+    for (const bool leaves_too : {false, true}) {
+      CAPTURE(leaves_too);
+      operated_world w;
+      simulated_lock line{w.one, "/q", {lock_family::fair}};
+      REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+      w.remove_path();
+      const auto taken = w.take_over();
+      const auto d = line.enter(2, lock, {});
+      const auto e = line.enter(3, lock, {});
+      REQUIRE(w.eventually([&] { return w.nodes().size() == 3; }));
+      w.time.run_for(2ms);
+      line.leave(1, lock);
+      REQUIRE(d->what == outcome::granted);
+      if (leaves_too) line.leave(2, lock);
+      const std::uint64_t last = leaves_too ? 3 : 2;
+      const auto held = line.current(last, lock);
+      w.time.run_for(soon);
+      CHECK(held.loss() == loss_reason::node_deleted);
+      line.leave(last, lock);
+      if (!leaves_too) {
+        w.time.run_for(1s);
+        CHECK(e->what == outcome::waiting);
+        w.remove(taken);
+        CHECK(w.ends(e, outcome::granted));
+      }
+    }
+  }
+
+  TEST_CASE("the same, and who has been granted wrongly has unlocked before that is known: nothing is left") {
+    operated_world w;
+    simulated_lock line{w.one, "/q", {lock_family::fair}};
+    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+    w.remove_path();
+    w.take_over();
+    const auto d = line.enter(2, lock, {});
+    REQUIRE(w.eventually([&] { return w.nodes().size() == 2; }));
+    w.time.run_for(2ms);
+    const auto reads = [&] { return w.one.connector().sent(operation::children); };
+    const auto before = reads();
+    line.leave(1, lock);
+    REQUIRE(d->what == outcome::granted);
+    REQUIRE(w.eventually([&] { return reads() > before; }));  // who is ahead of it?
+    line.leave(2, lock);
+    w.time.run_for(1s);
+    CHECK(w.queued(1));
+    w.another.leave(99, lock);
+    w.time.run_for(1s);
+    CHECK(w.one.unfinished().empty());
+  }
+
+  TEST_CASE("the same, and the stale one stays: the one behind looks for itself") {
+    operated_world w;
+    simulated_lock line{w.one, "/q", {lock_family::fair}};
+    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+    const auto held = line.current(1, lock);
+    w.remove_path();
+    const auto taken = w.take_over();
+    const auto d = line.enter(2, lock, {});
+    w.time.run_for(soon);
+    CHECK(held.loss() == loss_reason::node_deleted);
+    line.leave(1, lock);
+    w.time.run_for(1s);
+    CHECK(d->what == outcome::waiting);
+    w.remove(taken);
+    CHECK(w.ends(d, outcome::granted));
+  }
+}
+
+}  // namespace latchkey::testing
