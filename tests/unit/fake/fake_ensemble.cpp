@@ -55,6 +55,7 @@ void fake_ensemble::heal() {
   opens_to_fail_ = 0;
   for (const auto& server : servers_) {
     server->set_lag({});
+    server->limit_timeout(duration::max());
     server->heal();
   }
   for (const auto& session : sessions_) session->close_hole();
@@ -92,13 +93,6 @@ void fake_ensemble::set_counter(std::string_view path, std::int32_t counter) {
 const fake_node* fake_ensemble::find(std::string_view path) const {
   const auto number = paths_.find(path);
   return number ? leader_.tree().find(*number) : nullptr;
-}
-
-bool fake_ensemble::held_back(unsigned server, duration within) const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& each) {
-    return !each->over() && each->server() && each->server()->number() == server &&
-           each->hole_until() + within > time_.now();
-  });
 }
 
 std::vector<std::string> fake_ensemble::children(std::string_view path) const {

@@ -70,8 +70,6 @@ class fake_ensemble {
   bool alive(std::int64_t session) { return !leader_.session(session).over; }
   const std::vector<std::unique_ptr<fake_session>>& connections() const noexcept { return sessions_; }
   fake_server& server(unsigned number) noexcept { return *servers_[number]; }
-  /// @returns whether a hole has held back packets of a client of this server, now or not longer ago than `within`.
-  bool held_back(unsigned server, duration within) const;
   unsigned servers() const noexcept { return static_cast<unsigned>(servers_.size()); }
 
   /// Told of every line of the story; for the eyes of whoever looks into a failure.

@@ -30,7 +30,8 @@ void fake_server::on_commit() {
 void fake_server::schedule() {
   if (scheduled_ || due_.empty() || is_cut_) return;
   scheduled_ = true;
-  time_.at(std::max(due_.front(), held_until(direction::from_leader)), [this] {
+  const bool held = holds_back(direction::from_leader);
+  time_.at(held ? std::max(due_.front(), held_until(direction::from_leader)) : due_.front(), [this] {
     scheduled_ = false;
     apply_due();
     schedule();
@@ -204,6 +205,7 @@ void fake_server::forwarding(time_point arrived) {
 }
 
 void fake_server::hold_back(direction way, duration length) {
+  if (is_leader_) return;
   auto& until = held_until_[static_cast<std::size_t>(way)];
   until = std::max(until, time_.now() + length);
   time_.at(until, [this, way] { deliver_held_back(way); });
@@ -214,6 +216,7 @@ void fake_server::deliver_held_back(direction way) {
   if (way == direction::from_leader) {
     receive(time_.now());
     apply_due();
+    scheduled_ = false;  // for later, if it was held back for longer
     schedule();
   } else {
     deliver_touches(time_.now());
@@ -238,6 +241,11 @@ void fake_server::end_cut(std::uint64_t cut) {
 }
 
 void fake_server::heal() {
+  for (const auto way : {direction::from_leader, direction::to_leader}) {
+    if (!holds_back(way)) continue;
+    held_until_[static_cast<std::size_t>(way)] = {};
+    deliver_held_back(way);
+  }
   if (!std::exchange(is_cut_, false)) return;
   if (std::exchange(missed_election_, false)) on_election();
   receive(time_.now());

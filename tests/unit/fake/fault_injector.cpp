@@ -24,6 +24,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::reset_every, &fault_injector::reset);
   every(&fault_plan::hole_every, &fault_injector::open_hole);
   every(&fault_plan::cut_every, &fault_injector::cut);
+  every(&fault_plan::hold_back_every, &fault_injector::hold_back);
   every(&fault_plan::election_every, &fault_injector::elect);
   every(&fault_plan::pause_every, &fault_injector::pause);
   every(&fault_plan::reap_every, &fault_injector::reap);
@@ -65,10 +66,21 @@ void fault_injector::cut() {
     if (ensemble_.server(i).is_cut()) return;  // a second one would leave no quorum
   }
   const auto server = static_cast<unsigned>(random().below(ensemble_.servers()));
-  // Packets held back shortly before a cut are more than a single proof bears (liveness.hpp).
-  if (ensemble_.held_back(server, plan().longest_hole / 4)) return;
   ensemble_.cut_server(server, random().between(1ms, plan().longest_cut),
                        random().between(1ms, plan().longest_election));
+}
+
+/// Half of them end with a cut: what the server had to say then is lost.
+void fault_injector::hold_back() {
+  const auto number = static_cast<unsigned>(random().below(ensemble_.servers()));
+  auto& server = ensemble_.server(number);
+  const auto way = random().coin() ? direction::from_leader : direction::to_leader;
+  const auto length = random().between(1ms, std::min(plan().longest_hold_back, plan().sync_limit));
+  server.hold_back(way, length);
+  if (way == direction::to_leader || random().coin()) return;
+  ensemble_.time().after(length, [this, &server] {
+    if (plan().hold_back_every > duration::zero()) server.hold_back(direction::to_leader, plan().sync_limit);
+  });
 }
 
 void fault_injector::elect() { ensemble_.elect(random().between(1ms, plan().longest_election)); }

@@ -39,6 +39,7 @@ class fault_injector {
   void reset();
   void open_hole();
   void cut();
+  void hold_back();
   void elect();
   void pause();
   void reap() { ensemble_.reap(plan().reap_unused); }

@@ -49,6 +49,8 @@ fault_plan fault_plan::draw(random_source& random, duration timeout) {
   plan.longest_hole = timeout * 2;
   plan.cut_every = now_and_then(random, timeout);
   plan.longest_cut = timeout * 2;
+  plan.hold_back_every = now_and_then(random, timeout);
+  plan.longest_hold_back = timeout;
   plan.election_every = now_and_then(random, timeout * 2);
   plan.pause_every = now_and_then(random, timeout);
   plan.longest_pause = timeout * 2;
@@ -70,7 +72,7 @@ fault_plan fault_plan::without_faults() const {
   calm.lost_before = calm.lost_after = calm.stuck = calm.unannounced = calm.unresolvable = 0;
   for (auto* const each :
        {&calm.reset_every, &calm.hole_every, &calm.cut_every, &calm.election_every, &calm.pause_every, &calm.reap_every,
-        &calm.operator_every, &calm.foreign_every, &calm.revoke_every}) {
+        &calm.hold_back_every, &calm.operator_every, &calm.foreign_every, &calm.revoke_every}) {
     *each = duration::zero();
   }
   return calm;

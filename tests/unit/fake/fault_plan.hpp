@@ -51,6 +51,8 @@ struct fault_plan {
   duration longest_hole{};
   duration cut_every{};  ///< a server is cut off from its quorum,
   duration longest_cut{};
+  duration hold_back_every{};  ///< packets between a server and its leader are held back, one way,
+  duration longest_hold_back{};
   duration election_every{};  ///< the leader changes; nothing works meanwhile
   duration longest_election = std::chrono::seconds{1};
   duration pause_every{};  ///< a client process is stopped,

@@ -100,8 +100,6 @@ void history::hunt(const actor& who) {
       if (ensemble_.server(i).is_cut()) return;
     }
     if (time_.now() > faults_until_ || !connection->server()) return;
-    // Packets held back shortly before a cut are more than a single proof bears (liveness.hpp).
-    if (ensemble_.held_back(connection->server()->number(), plan_.timeout / 2)) return;
     tell("a hunter strikes");
     ensemble_.cut_server(connection->server()->number(), time_.random().between(plan_.timeout / 2, plan_.timeout * 2),
                          time_.random().between(1ms, 500ms));
@@ -194,7 +192,7 @@ std::optional<unsigned> history::client_of(std::int64_t session) const {
 /// Whether nothing is between a client and the leader but the weather.
 bool history::reaches_leader(unsigned client) const {
   const auto* const connection = clients_[client]->connector().latest();
-  return connection && connection->connected() && connection->server() && connection->server()->reaches_leader() &&
+  return connection && connection->connected() && connection->server() && connection->server()->accepts_clients() &&
          connection->hole_until() <= time_.now() && time_.resumes_at(clients_[client]->process()) <= time_.now();
 }
 
