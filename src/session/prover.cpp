@@ -21,6 +21,7 @@ held_node& prover::enter(holder& who) {
     const auto [at, is_new] = holders_.try_emplace(who.node());
     assert(is_new);  // names are unique
     at->second.who = &who;
+    at->second.number = ++entered_;
     who.entry.at_ = &*at;
   }
   return who.entry.at_->second;
@@ -67,6 +68,20 @@ void prover::pause(holder& who) {
   who.entry.at_->second.paused = true;
 }
 
+/// @returns the nodes of those that `which` chooses, the first to come first.
+template <class Predicate>
+std::vector<std::string> prover::nodes_of(Predicate which) const {
+  std::vector<std::pair<std::uint64_t, const std::string*>> chosen;
+  for (const auto& [node, state] : holders_) {
+    if (which(state)) chosen.emplace_back(state.number, &node);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  std::vector<std::string> nodes;
+  nodes.reserve(chosen.size());
+  for (const auto& [number, node] : chosen) nodes.push_back(*node);
+  return nodes;
+}
+
 /// @returns what is known of the holder of that node; nothing of one that rests.
 held_node* prover::find(const std::string& node) {
   const auto at = holders_.find(node);
@@ -99,11 +114,7 @@ void prover::begin_pulse() {
 void prover::on_disconnected() {
   strand_.cancel(beat_timer_);
   clock_.disconnected();
-  std::vector<std::string> asking;
-  for (const auto& [node, state] : holders_) {
-    if (state.asking) asking.push_back(node);
-  }
-  answer_those_who_ask(asking, &holder::on_unproved);
+  answer_those_who_ask(nodes_of([](const held_node& each) { return each.asking; }), &holder::on_unproved);
 }
 
 void prover::stop() {
@@ -172,10 +183,7 @@ void prover::prove_if_due() {
 void prover::prove() {
   const auto now = strand_.now();
   if (!pulse_->alive(now)) on_deadline();
-  std::vector<std::string> nodes;
-  for (const auto& [node, state] : holders_) {
-    if (!state.paused && (state.awake() || state.asking)) nodes.push_back(node);
-  }
+  const auto nodes = nodes_of([](const held_node& each) { return !each.paused && (each.awake() || each.asking); });
   if (nodes.empty()) return;
   clock_.proof_sent(now);
   check(nodes);
@@ -225,11 +233,7 @@ void prover::on_checked(std::vector<std::string> nodes, const reply& checked) {
 /// Those who have asked while that proof was under way have the lease; their nodes are still to be seen.
 void prover::check_latecomers() {
   if (asking_ == 0 || !session_.connected()) return;
-  std::vector<std::string> nodes;
-  for (const auto& [node, state] : holders_) {
-    if (state.asking && !state.checking) nodes.push_back(node);
-  }
-  check(nodes);
+  check(nodes_of([](const held_node& each) { return each.asking && !each.checking; }));
 }
 
 void prover::answer_those_who_ask(const std::vector<std::string>& nodes, void (holder::*how)()) {
@@ -282,11 +286,7 @@ void prover::on_deadline() {
 
 void prover::lose_all(loss_reason why) {
   pulse_->stop();
-  std::vector<std::string> nodes;
-  for (const auto& [node, state] : holders_) {
-    if (state.awake()) nodes.push_back(node);
-  }
-  for (const auto& node : nodes) {
+  for (const auto& node : nodes_of([](const held_node& each) { return each.awake(); })) {
     if (const auto* const mine = find(node)) lose(*mine->who, why);  // the loss of another may have removed it
   }
 }

@@ -24,7 +24,8 @@ class holder;
 /// What the prover knows of a holder.
 struct held_node {
   holder* who = nullptr;
-  bool holding = false;  // a grant rests on it; else it has only asked for a lease
+  std::uint64_t number = 0;  // in the order in which they came
+  bool holding = false;      // a grant rests on it; else it has only asked for a lease
   bool asking = false;
   bool checking = false;  // a proof with its node is under way
   bool paused = false;
@@ -119,6 +120,8 @@ class prover {
   void on_checked(std::vector<std::string> nodes, const reply& checked);
   void check_latecomers();
   void answer_those_who_ask(const std::vector<std::string>& nodes, void (holder::*how)());
+  template <class Predicate>
+  std::vector<std::string> nodes_of(Predicate which) const;
   held_node* find(const std::string& node);
   void lose(holder& who, loss_reason why);
   void lose_node(const std::string& node);
@@ -131,6 +134,7 @@ class prover {
   liveness_clock clock_;
   std::shared_ptr<pulse> pulse_ = std::make_shared<pulse>();
   std::unordered_map<std::string, held_node> holders_;  // by their nodes
+  std::uint64_t entered_ = 0;                           // how many there have been
   std::size_t awake_ = 0;                               // of them, those that hold and do not rest
   std::size_t asking_ = 0;                              // those that have asked for a lease
   bool suspect_ = false;

@@ -108,16 +108,4 @@ TEST_CASE("an idle leader is heard to ping its followers, and not while its pack
   CHECK(eventually([&] { return last() > before; }));
 }
 
-TEST_CASE("a leader whose packets are held back for too long is left by its followers") {
-  auto& servers = three_servers();
-  const auto old = *servers.leader();
-  servers.hold_back(old, direction::outgoing);
-  CHECK(eventually([&] {
-    const auto now = servers.leader();
-    return now && *now != old;
-  }));
-  servers.heal(old);
-  servers.wait_until_serving(old, patience);
-}
-
 TEST_SUITE_END();

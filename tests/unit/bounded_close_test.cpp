@@ -35,11 +35,16 @@ struct name_servers {
     changed.wait(lock, [this] { return answers > 0; });
     --answers;
     --waiting;
+    changed.notify_all();
   }
   void set(int count) {
     const std::lock_guard lock{mutex};
     answers = count;
     changed.notify_all();
+  }
+  void wait_until_all_have_gone() {
+    std::unique_lock lock{mutex};
+    changed.wait(lock, [this] { return waiting == 0; });
   }
   void wait_until_asked() {
     std::unique_lock lock{mutex};
@@ -115,6 +120,7 @@ TEST_SUITE("bounded close") {
       if (!by_destructor) CHECK(returns([&] { nowhere->close(); }));
       CHECK(returns([&] { nowhere.reset(); }));
       servers().set(1000);
+      servers().wait_until_all_have_gone();
     }
   }
 
