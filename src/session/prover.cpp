@@ -10,7 +10,7 @@ namespace {
 
 /// Keep a multi far below the largest packet of the ensemble (1 MiB): by number, and by the bytes of the paths.
 constexpr std::size_t most_checks = 1000;
-constexpr std::size_t most_bytes = 256 * 1024;
+constexpr std::size_t most_checked_bytes = 256 * 1024;
 
 }  // namespace
 
@@ -195,7 +195,7 @@ void prover::check(std::span<const std::string> nodes) {
     std::size_t count = 0;
     for (std::size_t bytes = 0; count < std::min(nodes.size(), most_checks); ++count) {
       bytes += nodes[count].size();
-      if (bytes > most_bytes && count != 0) break;
+      if (bytes > most_checked_bytes && count != 0) break;
     }
     check_at_once({nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(count)});
     nodes = nodes.subspan(count);
