@@ -52,11 +52,13 @@ void ticket::prove() {
 }
 
 void ticket::on_proved() {
+  const auto self = shared_from_this();
   if (state_ == state::proving) return let_in();
   listener_->on_granted();
 }
 
 void ticket::on_unproved() {
+  const auto self = shared_from_this();  // the listener may give it up
   if (state_ == state::proving) return resume();
   listener_->on_unconfirmed();
 }
