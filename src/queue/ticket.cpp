@@ -209,7 +209,7 @@ void ticket::release_node() {
     core_->reaper().remove_alone(*replacement_);
     core_->reaper().remove_alone(node_);
   } else if (follower_ != nullptr) {  // the one who waits for it hears of it from us
-    core_->reaper().remove_unhurried(node_, [self = shared_from_this()] { self->doubt_line(); });
+    core_->reaper().remove_unhurried(node_, [line = line_] { doubt_line(*line); });
   } else if (!node_.empty()) {
     core_->reaper().remove(node_);
   } else if (create_lost_) {

@@ -202,7 +202,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   void step_out();
   void lose_neighbours();
   void forget_line();
-  void doubt_line();
+  static void doubt_line(const neighbours& line);
   void doubt();
   void look_behind_grant();
   void on_looked_behind(const reply& listed);

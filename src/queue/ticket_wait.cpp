@@ -193,9 +193,9 @@ void ticket::lose_neighbours() {
 
 /// A node of ours that others have followed was not there any more when it was to be deleted: perhaps not even when
 /// they followed, and then their numbers are those of another parent. Who has been let in by that looks.
-void ticket::doubt_line() {
+void ticket::doubt_line(const neighbours& line) {
   std::vector<std::shared_ptr<ticket>> all;
-  for (auto* const each : line_->all()) all.push_back(each->shared_from_this());
+  for (auto* const each : line.all()) all.push_back(each->shared_from_this());
   for (const auto& each : all) each->doubt();
 }
 
