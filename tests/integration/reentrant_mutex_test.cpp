@@ -31,7 +31,7 @@ TEST_SUITE("reentrant mutex") {
     all.start([&] {
       CHECK(lock.depth() == 0);
       lock.lock();
-      CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}});
+      CHECK(here.waited_for_since() == counts{{"create2", 1}, {"getChildren", 1}});
       const auto grant = lock.held();
       lock.lock();
       CHECK(lock.lock(std::stop_token{}));
@@ -44,12 +44,12 @@ TEST_SUITE("reentrant mutex") {
       for (int i = 0; i < 5; ++i) lock.unlock();
       CHECK(lock.depth() == 1);
       CHECK(grant);
-      CHECK(here.since().empty());
+      CHECK(here.waited_for_since().empty());
       lock.unlock();
       CHECK(lock.depth() == 0);
       CHECK_FALSE(grant);
       CHECK(queued(path, 0));
-      CHECK(here.since() == counts{{"delete", 1}});
+      CHECK(here.waited_for_since() == counts{{"delete", 1}});
     });
     all.join();
   }
