@@ -92,7 +92,7 @@ install_packages
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=0:strict_string_checks=1:allocator_may_return_null=1}"
 export LSAN_OPTIONS="${LSAN_OPTIONS:-suppressions=$latchkey_root/tests/lsan.supp:print_suppressions=0}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
-export TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1:suppressions=$latchkey_root/tests/tsan.supp}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1:allocator_may_return_null=1:suppressions=$latchkey_root/tests/tsan.supp}"
 
 # Only CI insists on no warnings: a newer compiler than ours has new ones. Else the build is shared with examples/run.sh.
 normal=dev
