@@ -9,13 +9,13 @@ latchkey_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 latchkey_packages=(
   g++ cmake ninja-build pkgconf
   libzookeeper-mt-dev 'libboost-fiber-dev|libboost-fiber1.81-dev' libfmt-dev nlohmann-json3-dev
-  doctest-dev libcli11-dev spin
+  doctest-dev libcli11-dev
   # The servers of the test ensemble. Only the package zookeeperd would start one by itself.
   libzookeeper-java default-jre-headless
 )
-# With whom tests/interop shares a lock: for all tests, not for the tour.
+# With whom tests/interop shares a lock, and what explores the models: for all tests, not for the tour.
 # shellcheck disable=SC2034
-latchkey_interop_packages=('default-jdk-headless|openjdk-17-jdk-headless' libcurator-recipes-java python3-kazoo)
+latchkey_interop_packages=('default-jdk-headless|openjdk-17-jdk-headless' libcurator-recipes-java python3-kazoo spin)
 
 heading() { printf '\n== %s\n' "$*"; }
 

@@ -21,8 +21,7 @@ std::string describe_refusal(const client_options& options, std::chrono::millise
   }
   return fmt::format(
       "the ensemble agrees to a session timeout of {} ms at most, and with a tickTime of {} ms no lease can be kept "
-      "with "
-      "less than {} ms: raise maxSessionTimeout of the servers",
+      "with less than {} ms: raise maxSessionTimeout of the servers",
       given.count(), options.server_tick.count(),
       std::chrono::ceil<std::chrono::milliseconds>(session_timing::shortest(options.server_tick)).count());
 }

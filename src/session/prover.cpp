@@ -164,7 +164,7 @@ void prover::send_sync() {
 
 /// At the latest then. Not before there is a connection: the next one begins with a beat.
 void prover::beat_by(time_point time) {
-  if (!session_.connected() || time == never || (beat_timer_ && beat_at_ <= time)) return;
+  if (!session_.connected() || (beat_timer_ && beat_at_ <= time)) return;
   strand_.cancel(beat_timer_);
   beat_at_ = time;
   beat_timer_ = strand_.at(time, [this] {
