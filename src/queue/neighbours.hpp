@@ -5,8 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "session/session.hpp"
 
 namespace latchkey::detail {
 
@@ -15,47 +19,48 @@ class ticket;
 /// The tickets of one lock object, by their numbers. Of two that follow directly on one another the one ahead is all
 /// that the one behind waits for: it needs neither list nor watch, and is woken without a request.
 ///
-/// Numbers can be compared under one parent only; they begin again when it is deleted. A parent with a child is not
-/// deleted: so a ticket may be compared with one whose node is there when the answer to its own create comes. With the
-/// strand held; of one session.
-class neighbours {
+/// Numbers can be compared under one parent only; they begin again when it is deleted. Therefore a watch is kept on the
+/// parent while several tickets come. Events come in the order of the deletions (Z4): two nodes whose creates were
+/// answered while the same watch was set have the same parent. With the strand held; of one session.
+class neighbours final : public std::enable_shared_from_this<neighbours> {
  public:
   /// @returns whether a node of ours is in the queue, or on its way: the next one may well have a neighbour.
   bool anybody() const noexcept { return creating_ != 0 || !by_number_.empty(); }
 
+  /// Asks for the watch on the parent, unless that is asked for or set. To be sent ahead of a create.
+  void watch_parent(session& through, const std::string& path);
+
   void create_sent() noexcept { ++creating_; }
   void create_answered() noexcept { --creating_; }
 
-  void enter(std::uint32_t number, ticket& who) { by_number_.emplace(number, &who); }
-
-  /// @returns the ticket with this number; none when it is not ours, or has left.
-  ticket* at(std::uint32_t number) const noexcept {
-    const auto found = by_number_.find(number);
-    return found == by_number_.end() ? nullptr : found->second;
+  /// The create has been answered.
+  void enter(std::uint32_t number, ticket& who) {
+    by_number_.emplace(number, member{&who, parent_ == parent_watch::set});
   }
 
-  void leave(std::uint32_t number, const ticket& who) {
-    const auto found = by_number_.find(number);
-    if (found != by_number_.end() && found->second == &who) by_number_.erase(found);
-  }
+  /// @returns the ticket with this number, perhaps under another parent; none when it is not ours, or has left.
+  ticket* at(std::uint32_t number) const noexcept;
 
-  std::vector<ticket*> all() const {
-    std::vector<ticket*> found;
-    found.reserve(by_number_.size());
-    for (const auto& [number, who] : by_number_) found.push_back(who);
-    return found;
-  }
+  /// @returns the ticket whose number is one less, under the same parent for certain; otherwise none.
+  ticket* directly_ahead_of(std::uint32_t number) const noexcept;
+
+  void leave(std::uint32_t number, const ticket& who);
 
   /// @returns the tickets there were; from here on none is known.
-  std::vector<ticket*> forget_all() {
-    auto were = all();
-    by_number_.clear();
-    return were;
-  }
+  std::vector<ticket*> forget_all();
 
  private:
+  enum class parent_watch : std::uint8_t { none, asked, set };
+  struct member {
+    ticket* who;
+    bool certain;  // the watch was set when it entered, and has been since
+  };
+
+  void on_parent_event(watch_event event);
+
   std::size_t creating_ = 0;
-  std::unordered_map<std::uint32_t, ticket*> by_number_;
+  std::unordered_map<std::uint32_t, member> by_number_;
+  parent_watch parent_ = parent_watch::none;
 };
 
 }  // namespace latchkey::detail

@@ -67,7 +67,6 @@ void ticket::resume() {
 }
 
 void ticket::on_connected() {
-  if (doubted_ && state_ == state::granted) return look_behind_grant();
   if (state_ != state::disconnected) return;
   if (replacement_) return recover_replacement();
   if (!node_.empty()) return look();
@@ -209,7 +208,7 @@ void ticket::release_node() {
     core_->reaper().remove_alone(*replacement_);
     core_->reaper().remove_alone(node_);
   } else if (follower_ != nullptr) {  // the one who waits for it hears of it from us
-    core_->reaper().remove_unhurried(node_, [line = line_] { doubt_line(*line); });
+    core_->reaper().remove_unhurried(node_);
   } else if (!node_.empty()) {
     core_->reaper().remove(node_);
   } else if (create_lost_) {
@@ -222,7 +221,7 @@ void ticket::forget_node() {
   core_->own_nodes().remove(*this);
   node_.clear();
   prefix_.clear();
-  create_lost_ = first_ = unseen_ = doubted_ = false;
+  create_lost_ = first_ = false;
   czxid_ = 0;
   first_turn_ = 0;
 }
@@ -230,7 +229,6 @@ void ticket::forget_node() {
 void ticket::finish() {
   ++step_;
   state_ = state::over;
-  doubted_ = false;
   forget_watch();
   core_->remove_observer(observing_);
   core_->prover().remove(*this);

@@ -115,6 +115,9 @@ class ticket final : public session_observer, public holder, public std::enable_
   /// @pre granted, a writer. Becomes a reader in its own place, in one transaction; the listener hears `on_downgraded`.
   void downgrade();
 
+  /// The parent of all of the line has been deleted, and their nodes with it.
+  static void on_parent_gone(neighbours& line);
+
   /// Somebody else listens from now on.
   void listen(ticket_listener& listener) noexcept { listener_ = &listener; }
 
@@ -198,14 +201,11 @@ class ticket final : public session_observer, public holder, public std::enable_
   void on_blocker_gone(const std::string& blocker);
   void look_again();
   void find_neighbour();
-  bool follow(std::uint32_t number, std::string_view name);
+  ticket* neighbour(std::string_view name) const;
+  void follow(ticket& ahead);
   void step_out();
   void lose_neighbours();
   void forget_line();
-  static void doubt_line(const neighbours& line);
-  void doubt();
-  void look_behind_grant();
-  void on_looked_behind(const reply& listed);
   void admitted();
   void admitted(const admission& seen);
   void confirm_node();
@@ -248,8 +248,6 @@ class ticket final : public session_observer, public holder, public std::enable_
   bool queued_ = false;            // the listener knows
   bool waited_ = false;            // for somebody ahead
   bool first_ = false;             // nobody is ahead any more
-  bool unseen_ = false;            // no list has said so
-  bool doubted_ = false;           // it may have followed on a number of another parent; a list will tell
   std::uint32_t first_turn_ = 0;
   std::uint64_t observing_ = 0;
   std::uint64_t step_ = 0;  // counts what has been begun; answers to an earlier step are stale

@@ -73,6 +73,7 @@ void ticket::send_create(const std::shared_ptr<former_place>& former) {
   }
   // Otherwise the number may tell.
   const bool lists = alone && (along == 0 || (former->contended && former->last.empty()));
+  if (!alone) line_->watch_parent(through(), *path_);
   // The reply is heard even when the ticket has been left meanwhile: a node that was made must go.
   through().submit(std::move(what),
                    [self = shared_from_this(), step = step_, prefix = prefix_, former, along, lists](reply& created) {

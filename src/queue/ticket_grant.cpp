@@ -15,7 +15,7 @@ namespace latchkey::detail {
 /// Without a list: the own node has not been seen since it was created, or since the last list. Had it been deleted,
 /// its watch would have said so before those ahead were heard to be gone. Where there is no such watch, it is read.
 void ticket::admitted() {
-  first_ = unseen_ = true;
+  first_ = true;
   forget_watch();
   if (core_->prover().fresh() && !core_->own_nodes().sure(*this)) return confirm_node();
   let_in();
@@ -24,7 +24,6 @@ void ticket::admitted() {
 /// @param seen what the list says by which it was let in
 void ticket::admitted(const admission& seen) {
   first_ = true;
-  unseen_ = doubted_ = false;
   forget_watch();
   if (seen.behind != 0)
     others_ = std::make_unique<others>(others{.name = std::string{seen.last}, .count = seen.behind});

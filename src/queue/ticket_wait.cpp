@@ -58,7 +58,7 @@ void ticket::decide(const reply& listed) {
       break;
   }
   if (patience_ == patience::once) return refuse();
-  if (line_ && follow(parse_contender(verdict.blocker)->number, verdict.blocker)) return;
+  if (auto* const ahead = neighbour(verdict.blocker)) return follow(*ahead);
   others_ = std::make_unique<others>(others{.name = std::string{verdict.next_blocker}, .count = verdict.blockers});
   watch(std::string{verdict.blocker});
 }
@@ -145,23 +145,25 @@ void ticket::on_deletion_refused(const std::string& node) {
 
 /// The create was sent without a list: see `neighbours`.
 void ticket::find_neighbour() {
-  if (patience_ == patience::once) return look();
-  if (*number_ > 0 && follow(*number_ - 1, {})) return;
-  look();
+  auto* const ahead = patience_ == patience::once ? nullptr : line_->directly_ahead_of(*number_);
+  if (ahead == nullptr || ahead->follower_ != nullptr) return look();
+  follow(*ahead);
 }
 
-/// @param name of the node ahead; empty: any with that number
-/// @returns whether a ticket of ours is ahead and will wake this one.
-bool ticket::follow(std::uint32_t number, std::string_view name) {
-  auto* const ahead = line_->at(number);
-  if (ahead == nullptr || ahead == this || ahead->follower_ != nullptr) return false;
-  if (!name.empty() && last_component(ahead->node_) != name) return false;
+/// @returns the ticket of ours whose node this is, unless another one follows it already.
+ticket* ticket::neighbour(std::string_view name) const {
+  auto* const found = line_ ? line_->at(parse_contender(name)->number) : nullptr;
+  const bool free = found != nullptr && found != this && found->follower_ == nullptr;
+  return free && last_component(found->node_) == name ? found : nullptr;
+}
+
+/// `ahead`, a ticket of ours, will wake this one.
+void ticket::follow(ticket& ahead) {
   ++step_;
   forget_watch();
   state_ = state::following;
-  following_ = ahead;
-  ahead->follower_ = this;
-  return true;
+  following_ = &ahead;
+  ahead.follower_ = this;
 }
 
 /// Leaves the line of neighbours: the one behind waits for the one ahead, or is let in.
@@ -191,41 +193,17 @@ void ticket::lose_neighbours() {
   if (std::exchange(following_, nullptr) != nullptr) look_again();
 }
 
-/// A node of ours that others have followed was not there any more when it was to be deleted: perhaps not even when
-/// they followed, and then their numbers are those of another parent. Who has been let in by that looks.
-void ticket::doubt_line(const neighbours& line) {
+/// An operator may have deleted all of it before a node was watched.
+void ticket::on_parent_gone(neighbours& line) {
   std::vector<std::shared_ptr<ticket>> all;
-  for (auto* const each : line.all()) all.push_back(each->shared_from_this());
-  for (const auto& each : all) each->doubt();
-}
-
-void ticket::doubt() {
-  if (!first_ || !unseen_) return;
-  if (state_ != state::granted) return look_again();
-  doubted_ = true;
-  if (through().connected()) look_behind_grant();
-}
-
-void ticket::look_behind_grant() {
-  through().submit({.kind = operation::children, .path = *path_},
-                   [self = shared_from_this(), node = node_](const reply& listed) {
-                     if (self->doubted_ && self->node_ == node) self->on_looked_behind(listed);
-                   });
-}
-
-void ticket::on_looked_behind(const reply& listed) {
-  const bool lost_reply = listed.code != reply_code::ok && listed.code != reply_code::no_node;
-  if (lost_reply) return;  // again when the connection is back
-  doubted_ = false;
-  if (listed.code == reply_code::ok) {
-    const auto remaining = core_->reaper().remaining(*path_, listed.children);
-    if (admit(remaining, last_component(node_)).what == admission::verdict::granted) {
-      unseen_ = false;
-      return;
-    }
+  for (auto* const each : line.forget_all()) {
+    each->number_.reset();
+    each->following_ = each->follower_ = nullptr;
+    all.push_back(each->shared_from_this());
   }
-  if (state_ == state::granted) return on_lost(loss_reason::node_deleted);
-  if (first_) look_again();
+  for (const auto& each : all) {
+    if (each->state_ != state::over && !each->node_.empty()) each->on_node_gone();
+  }
 }
 
 }  // namespace latchkey::detail

@@ -218,9 +218,7 @@ void reaper::settle(std::uint64_t id, reply_code code) {
       return remember_refused(path, code);
   }
   if (what.prefix.empty()) removed_.erase(what.path);
-  const auto on_missing = code == reply_code::no_node ? std::move(what.on_missing) : nullptr;
   obligations_.erase(at);
-  if (on_missing) on_missing();
 }
 
 // Refused ----------

@@ -35,10 +35,7 @@ class reaper {
   void remove(std::string path) { discharge(add({std::move(path), {}})); }
 
   /// As `remove`, of a node for which only a ticket of this session waits: not while another deletion is under way.
-  /// @param on_missing runs when it was not there any more; perhaps since an earlier attempt has deleted it
-  void remove_unhurried(std::string path, std::function<void()> on_missing = {}) {
-    discharge(add({.path = std::move(path), .prefix = {}, .hurry = false, .on_missing = std::move(on_missing)}));
-  }
+  void remove_unhurried(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .hurry = false})); }
 
   /// As `remove`, of a node that may well be gone already: not together with others, which it would keep.
   void remove_alone(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .alone = true})); }
@@ -92,7 +89,6 @@ class reaper {
     state is = state::open;
     bool alone = false;  // it may be gone already: a transaction with others would fail
     bool hurry = true;   // somebody outside may wait for it
-    std::function<void()> on_missing{};
   };
   using numbers = std::vector<std::uint64_t>;
 

@@ -72,7 +72,7 @@ class session final : connector_listener {
   /// @returns when the current session was asked for, at the earliest.
   time_point opened_at() const noexcept { return opened_at_; }
   bool idle() const noexcept { return unanswered_ == 0 && backlog_.empty(); }
-  std::size_t watches() const noexcept { return watches_.size(); }
+  std::vector<std::string> watched_paths() const;
   /// @returns how long the paths are that are watched, all together.
   std::size_t watched_bytes() const noexcept { return watched_bytes_; }
   /// @returns whether a request has been answered since the last connect: what became of watched nodes meanwhile has

@@ -67,6 +67,12 @@ void session::forget(watch_id& watch) {
   if (at->second.empty()) erase_watched(at);
 }
 
+std::vector<std::string> session::watched_paths() const {
+  std::vector<std::string> paths;
+  for (const auto& [path, watchers] : watches_) paths.push_back(path);
+  return paths;
+}
+
 void session::erase_watched(std::unordered_map<std::string, std::vector<watcher>>::iterator path) {
   watched_bytes_ -= path->first.size();
   watches_.erase(path);

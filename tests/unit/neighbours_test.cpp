@@ -51,8 +51,9 @@ TEST_SUITE("neighbours") {
     CHECK(w.one.connector().sent(operation::create) == 9);
     CHECK(w.one.connector().sent(operation::remove) == 1);
     CHECK(w.one.connector().sent(operation::remove_all) == 1);
-    CHECK(w.one.connector().sent(operation::get) == 10);  // each its own, for which nobody waits
-    CHECK(w.one.connector().sent() == 21);
+    CHECK(w.one.connector().sent(operation::get) == 11);      // each its own, for which nobody waits; and the parent
+    CHECK(w.one.connector().sent(operation::children) == 1);  // the first to come after one that came alone
+    CHECK(w.one.connector().sent() == 23);
   }
 
   TEST_CASE("a place in the middle is cancelled: the one behind it waits for the one ahead of it, without a request") {

@@ -336,9 +336,9 @@ TEST_SUITE("own node") {
     CHECK(w.ends(d, outcome::granted));
   }
 
-  TEST_CASE("the same before our node is watched: what has been granted wrongly ends with the answer to its deletion") {
-    for (const bool leaves_too : {false, true}) {
-      CAPTURE(leaves_too);
+  TEST_CASE("the same before our node is watched: who comes then does not follow on its number") {
+    for (const bool leaves : {false, true}) {
+      CAPTURE(leaves);
       operated_world w;
       simulated_lock line{w.one, "/q", {lock_family::fair}};
       REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
@@ -348,43 +348,43 @@ TEST_SUITE("own node") {
       const auto e = line.enter(3, lock, {});
       REQUIRE(w.eventually([&] { return w.nodes().size() == 3; }));
       w.time.run_for(2ms);
-      line.leave(1, lock);
-      REQUIRE(d->what == outcome::granted);
-      if (leaves_too) line.leave(2, lock);
-      const std::uint64_t last = leaves_too ? 3 : 2;
-      const auto held = line.current(last, lock);
-      w.time.run_for(soon);
-      CHECK(held.loss() == loss_reason::node_deleted);
-      line.leave(last, lock);
-      if (!leaves_too) {
-        w.time.run_for(1s);
-        CHECK(e->what == outcome::waiting);
-        w.remove(taken);
-        CHECK(w.ends(e, outcome::granted));
-      }
+      if (leaves) line.leave(1, lock);
+      w.time.run_for(1s);
+      if (!leaves) line.leave(1, lock);
+      CHECK(d->what == outcome::waiting);
+      w.remove(taken);
+      REQUIRE(w.ends(d, outcome::granted));
+      CHECK(e->what == outcome::waiting);
+      line.leave(2, lock);
+      CHECK(w.ends(e, outcome::granted));
     }
   }
 
-  TEST_CASE("the same, and who has been granted wrongly has unlocked before that is known: nothing is left") {
+  TEST_CASE("the parent of a line is watched: with it go all nodes, before their own watches are set") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
     REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-    w.remove_path();
-    w.take_over();
-    const auto d = line.enter(2, lock, {});
-    REQUIRE(w.eventually([&] { return w.nodes().size() == 2; }));
-    w.time.run_for(2ms);
-    const auto reads = [&] { return w.one.connector().sent(operation::children); };
-    const auto before = reads();
+    const auto b = line.enter(2, lock, {});
+    REQUIRE(w.queued(2));
+    w.time.run_for(1ms);
     line.leave(1, lock);
-    REQUIRE(d->what == outcome::granted);
-    REQUIRE(w.eventually([&] { return reads() > before; }));  // who is ahead of it?
+    REQUIRE(b->what == outcome::granted);
+    const auto c = line.enter(3, lock, {});
+    REQUIRE(w.queued(2));
+    const auto held = line.current(2, lock);
+    w.remove_path();
+    const auto taken = w.take_over();
+    w.time.run_for(3ms);
+    CHECK(held.loss() == loss_reason::node_deleted);
+    CHECK(w.queued(2));  // the one of others, and the third, which has queued again
     line.leave(2, lock);
+    const auto d = line.enter(4, lock, {});
     w.time.run_for(1s);
-    CHECK(w.queued(1));
-    w.another.leave(99, lock);
-    w.time.run_for(1s);
-    CHECK(w.one.unfinished().empty());
+    CHECK(c->what == outcome::waiting);
+    w.remove(taken);
+    REQUIRE(w.ends(c, outcome::granted));
+    line.leave(3, lock);
+    CHECK(w.ends(d, outcome::granted));
   }
 
   TEST_CASE("the same, and the stale one stays: the one behind looks for itself") {

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/node_name.hpp"
+#include "base/path.hpp"
 #include "fake/fake_connector.hpp"
 #include "queue/fair_line.hpp"
 #include "queue/seat.hpp"
@@ -88,7 +90,10 @@ class simulated_client {
       if (!core_->reaper().idle()) return "work of the reaper";
       if (core_->prover().holders() != 0) return "holders of the prover";
       if (!core_->own_nodes().empty()) return "own nodes";
-      if (core_->session().watches() != 0) return "watches of the session";
+      for (const auto& path : core_->session().watched_paths()) {
+        const bool of_line = !detail::parse_contender(detail::last_component(path));  // its parent's, for later
+        if (!of_line) return "a watch on " + path;
+      }
       if (!core_->session().idle()) return "requests in flight";
       return {};
     });
