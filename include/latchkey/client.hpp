@@ -69,11 +69,11 @@ struct client_options {
   std::chrono::milliseconds connect_timeout{10'000};
   /// For how long `close()`, and the destructor, wait for the nodes of this client to be deleted, and for callbacks.
   std::chrono::milliseconds close_timeout{5'000};
-  /// Who we are, for the people who look at a queue. Default: the name of the program.
+  /// Who we are, for the people who look at a queue; at most 512 bytes. Default: the name of the program.
   std::string label{};
   std::vector<credentials> authentication{};
   /// ACL of every node that is created. Empty: open to all, as in Curator. Those who use a lock need the permissions
-  /// c, d and r: an ACL that gives one of them to nobody is refused.
+  /// c, d and r: an ACL that gives one of them to nobody is refused, and one of more than 64 KiB.
   std::vector<acl_entry> acl{};
   /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. Empty: no TLS.
   std::string tls{};

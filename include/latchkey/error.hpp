@@ -13,7 +13,7 @@ namespace latchkey {
 enum class errc {
   closed = 1,               ///< the client was closed: make a new one
   bad_connect_string,       ///< the connect string cannot be read
-  bad_path,                 ///< a znode path that ZooKeeper would refuse
+  bad_path,                 ///< a znode path that ZooKeeper would refuse, or of more than 4096 bytes
   bad_option,               ///< an option outside its range
   unresolvable_host,        ///< none of the host names of the connect string resolves
   session_timeout_refused,  ///< the ensemble's minimum is above the session timeout asked for

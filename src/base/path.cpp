@@ -61,6 +61,9 @@ std::string component_fault(std::string_view component) {
 }  // namespace
 
 std::string path_fault(std::string_view path) {
+  if (path.size() > most_path_bytes) {
+    return fmt::format("is {} bytes long: at most {} are allowed", path.size(), most_path_bytes);
+  }
   if (path.empty()) return "is empty: write \"/\" and names, such as \"/locks/nightly\"";
   if (path.front() != '/') return "does not begin with a slash: write \"/\" in front";
   if (path.size() == 1) return {};
@@ -79,7 +82,9 @@ std::string path_fault(std::string_view path) {
 
 void validate_path(std::string_view path) {
   const auto fault = path_fault(path);
-  if (!fault.empty()) throw error{errc::bad_path, fmt::format("the path \"{}\" {}", path, fault), std::string{path}};
+  if (fault.empty()) return;
+  const auto shown = path.size() > most_path_bytes ? fmt::format("{:.64}...", path) : std::string{path};
+  throw error{errc::bad_path, fmt::format("the path \"{}\" {}", shown, fault), shown};
 }
 
 void validate_lock_path(std::string_view path) {

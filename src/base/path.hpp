@@ -9,6 +9,10 @@
 
 namespace latchkey::detail {
 
+/// The longest path. A request that is larger than the servers take (`jute.maxbuffer`, 1 MiB) ends the connection, and
+/// ends it again each time it is repeated; one request has several paths.
+inline constexpr std::size_t most_path_bytes = 4096;
+
 /// @returns what is wrong with the path and what to write instead; empty for one that ZooKeeper accepts and that is not
 /// reserved. As strict as ZooKeeper's PathUtils: the C client lets paths pass that end the connection at the server,
 /// and crashes on others (HAZARDS 15, 16).

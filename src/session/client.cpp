@@ -34,6 +34,12 @@ void validate(const client_options& options) {
   }
   if (options.connect_timeout < 0ms) refuse("client_options::connect_timeout must not be negative");
   if (options.close_timeout < 0ms) refuse("client_options::close_timeout must not be negative");
+  // What is sent with every create must fit into a request, and a label into the data that readers of a queue look at.
+  if (options.label.size() > 512) refuse("client_options::label must be at most 512 bytes long");
+  std::size_t bytes = 0;
+  for (const auto& each : options.acl) bytes += each.scheme.size() + each.id.size();
+  for (const auto& each : options.authentication) bytes += each.scheme.size() + each.data.size();
+  if (bytes > 64 * 1024) refuse("client_options::acl and authentication must be at most 64 KiB together");
 }
 
 /// Asks the name servers on a thread of its own: a fiber that waits for them does not stop its neighbours.

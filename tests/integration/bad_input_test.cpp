@@ -58,6 +58,17 @@ TEST_SUITE("bad input") {
     CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::bad_option);
     options.acl = {{"world", "anyone", "crw"}};
     CHECK(mentions(failure_of([&] { client{"127.0.0.1:1", options}; }).second, "d (delete)"));
+    for (const std::size_t length : {513, 2'000'000}) {
+      options = quick();
+      options.label = std::string(length, 'x');
+      CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::bad_option);
+    }
+    options = quick();
+    options.acl = {{"digest", std::string(70'000, 'x'), "cdrwa"}};
+    CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::bad_option);
+    options = quick();
+    options.authentication = {{"digest", std::string(2'000'000, 'x')}};
+    CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::bad_option);
     options = quick();
     options.tls = "ca.pem,client.pem,client.key,password";
     CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::unsupported);

@@ -72,6 +72,20 @@ TEST_CASE("the error of a bad path names it and says what to write") {
   }
 }
 
+TEST_CASE("a path that would not fit into a request is refused, and shown in part") {
+  CHECK_NOTHROW(validate_path("/" + std::string(4095, 'x')));
+  for (const std::size_t length : {4096, 1'048'577}) {
+    try {
+      validate_path("/" + std::string(length, 'x'));
+      FAIL("did not throw");
+    } catch (const latchkey::error& e) {
+      CHECK((e.code() == latchkey::errc::bad_path));
+      CHECK(std::string{e.what()}.size() < 300);
+      CHECK(e.path().size() < 100);
+    }
+  }
+}
+
 TEST_CASE("joined paths have one slash between their parts") {
   CHECK(join("/a", "b") == "/a/b");
   CHECK(join("/", "b") == "/b");
