@@ -23,25 +23,27 @@ class client_core;
 
 /// Credentials for one authentication scheme of ZooKeeper, "digest" with "user:password" above all.
 struct credentials {
-  std::string scheme;
-  std::string data;
+  std::string scheme;  ///< "digest", for example
+  std::string data;    ///< for "digest": "user:password"
 };
 
 /// One entry of an access control list, as `zkCli` writes it: scheme "world", id "anyone", permissions "cdrwa".
 struct acl_entry {
-  std::string scheme;
-  std::string id;
-  std::string permissions;
+  std::string scheme;       ///< "world", "auth", "digest" or "ip"
+  std::string id;           ///< whom of that scheme: "anyone" for "world"
+  std::string permissions;  ///< letters of "cdrwa": create, delete, read, write, administer
 };
 
 /// What the observers of a client are told.
 struct client_event {
+  /// What happened.
   enum class kind { connected, disconnected, session_expired, suspect, lost, asked_to_release, closed };
-  kind what{};
+  kind what{};                        ///< what happened
   std::string path;                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`
   std::optional<loss_reason> reason;  ///< for `lost`
 };
 
+/// @returns the name of the event in words, for a log.
 std::string_view to_string(client_event::kind kind) noexcept;
 
 /// When a grant counts as lost.
@@ -50,6 +52,7 @@ enum class loss_policy {
   at_disconnection,  ///< as soon as the connection to the server is lost
 };
 
+/// How a client connects, and what belongs to its sessions and nodes.
 struct client_options {
   /// How long the ensemble keeps the session, and with it the locks, of a client it does not hear. Short: a crashed
   /// holder is replaced sooner. Long: a lock survives a longer outage.
@@ -71,12 +74,14 @@ struct client_options {
   std::chrono::milliseconds close_timeout{5'000};
   /// Who we are, for the people who look at a queue; at most 512 bytes. Default: the name of the program.
   std::string label{};
+  /// Presented to the ensemble in every session.
   std::vector<credentials> authentication{};
   /// ACL of every node that is created. Empty: open to all, as in Curator. Those who use a lock need the permissions
   /// c, d and r: an ACL that gives one of them to nobody is refused, and one of more than 64 KiB.
   std::vector<acl_entry> acl{};
   /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. Empty: no TLS.
   std::string tls{};
+  /// When a grant counts as lost.
   loss_policy when_lost = loss_policy::at_deadline;
   /// Told of what happens to the session and the locks, on the client's event thread. Must neither throw nor suspend a
   /// fiber; while it runs, only other callbacks wait.
@@ -114,6 +119,7 @@ class client {
   /// grants are requested once that callback has returned.
   void close();
 
+  /// @returns whether there is a session with a connection now.
   bool connected() const;
 
   /// @returns the session timeout the ensemble agreed to; zero before the first connection.

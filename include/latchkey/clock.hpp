@@ -10,12 +10,14 @@ namespace latchkey {
 /// CLOCK_BOOTTIME: monotonic, and it counts the time that the machine was suspended, as a session timeout does.
 /// Comparable between the processes of one machine; not between machines.
 struct boottime_clock {
-  using duration = std::chrono::nanoseconds;
-  using rep = duration::rep;
-  using period = duration::period;
-  using time_point = std::chrono::time_point<boottime_clock>;
-  static constexpr bool is_steady = true;
+  // What std requires of a clock.
+  using duration = std::chrono::nanoseconds;                   ///< signed, 64 bits
+  using rep = duration::rep;                                   ///< of `duration`
+  using period = duration::period;                             ///< of `duration`
+  using time_point = std::chrono::time_point<boottime_clock>;  ///< since the machine was started
+  static constexpr bool is_steady = true;                      ///< it never goes back
 
+  /// @returns the present time.
   static time_point now() noexcept;
 };
 

@@ -31,14 +31,18 @@ enum class errc {
 /// @returns the category of `errc`, named "latchkey".
 const std::error_category& latchkey_category() noexcept;
 
+/// @returns the code in `latchkey_category()`.
 std::error_code make_error_code(errc code) noexcept;
 
 /// A failure that waiting cannot mend. `code()` is an `errc`, `what()` says what to do, `path()` the lock concerned (or
 /// "").
 class error : public std::system_error {
  public:
+  /// @param what what happened, and what to do
+  /// @param path the lock concerned, if there is one
   error(errc code, const std::string& what, std::string path = {});
 
+  /// @returns the path of the lock concerned; empty when there is none.
   const std::string& path() const noexcept { return path_; }
 
  private:
@@ -47,5 +51,7 @@ class error : public std::system_error {
 
 }  // namespace latchkey
 
+/// @cond
 template <>
 struct std::is_error_code_enum<latchkey::errc> : std::true_type {};
+/// @endcond

@@ -63,6 +63,7 @@ class fair_mutex : public detail::timed<fair_mutex> {
   /// @returns the grant of the caller that has the lock now; an empty one when nobody of this object has it.
   grant held() const;
 
+  /// @returns the path of the lock.
   const std::string& path() const noexcept { return path_; }
 
  private:

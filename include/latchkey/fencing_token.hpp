@@ -20,6 +20,7 @@ struct fencing_token {
   std::int64_t czxid = 0;
   std::uint32_t turn = 0;  ///< counts the callers of one process that shared those nodes
 
+  /// A later owner has the larger token.
   friend constexpr auto operator<=>(const fencing_token&, const fencing_token&) = default;
 };
 

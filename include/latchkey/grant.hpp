@@ -27,6 +27,7 @@ enum class loss_reason {
   access_revoked,   ///< the ensemble no longer accepts the credentials
 };
 
+/// @returns the reason in words, for a log.
 std::string_view to_string(loss_reason reason) noexcept;
 
 /// One period of ownership: a value, copied freely; it may outlive lock and client.
@@ -35,6 +36,7 @@ std::string_view to_string(loss_reason reason) noexcept;
 /// default-constructed grant is one that never was. All members may be called from any thread and fiber.
 class grant {
  public:
+  /// A grant that never was.
   grant() noexcept = default;
 
   /// @returns whether the lock is held now. Reads the clock itself: a process that was stopped (SIGSTOP, a suspended

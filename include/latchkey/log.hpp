@@ -8,8 +8,10 @@
 
 namespace latchkey {
 
+/// How grave a log line is.
 enum class log_level { debug, info, warning, error };
 
+/// @returns "debug", "info", "warning" or "error".
 std::string_view to_string(log_level level) noexcept;
 
 /// Sends every line to `sink`, for the whole process; an empty one, the default, means silence. Set it before the first

@@ -18,6 +18,7 @@ namespace detail {
 class seat;
 }
 
+/// How the callers of one `mutex` or `reentrant_mutex` share their place in the queue.
 struct mutex_options {
   /// How many callers of one object may have the lock in turn before it goes back to the end of the queue.
   std::uint32_t turns = 16;
@@ -62,6 +63,7 @@ class mutex : public detail::timed<mutex> {
   /// @returns the grant of the caller that has the lock now; an empty one when nobody of this process has it.
   grant held() const;
 
+  /// @returns the path of the lock.
   const std::string& path() const noexcept { return path_; }
 
  private:

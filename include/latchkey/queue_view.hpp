@@ -16,20 +16,22 @@ namespace latchkey {
 
 /// One contender for a lock: ours, Curator's or kazoo's.
 struct contender {
+  /// What it queues for.
   enum class kind { lock, read, write };
 
-  std::string node;  ///< the name of its node
-  kind what{};
-  bool holds = false;  ///< its turn has come
-  std::string label;   ///< `client_options::label`; empty for others than latchkey's, as host and pid
-  std::string host;
-  std::int64_t pid = 0;
+  std::string node;      ///< the name of its node
+  kind what{};           ///< what it queues for
+  bool holds = false;    ///< its turn has come
+  std::string label;     ///< `client_options::label`; empty for others than latchkey's, as host and pid
+  std::string host;      ///< of its process
+  std::int64_t pid = 0;  ///< of its process
   std::chrono::system_clock::time_point since;  ///< when it queued, by the clock of the ensemble
-  std::int64_t session = 0;
+  std::int64_t session = 0;                     ///< of its client, at the ensemble
   std::string data;       ///< of the node: Curator puts an IP address there, kazoo what it was told to; at most 4 KiB
   bool data_cut = false;  ///< there is more: `data` is the beginning, and is not searched for label, host and pid
 };
 
+/// @returns "lock", "read" or "write".
 std::string_view to_string(contender::kind kind) noexcept;
 
 /// The queue of one lock path at one moment: holders first, then waiters, in their order. A value. It shows all that
@@ -44,10 +46,14 @@ class queue_view {
   /// @throws error bad_path, unreachable (not all answers in time), not_authorised, closed, ...
   queue_view(client& through, std::string path, std::chrono::nanoseconds timeout = std::chrono::seconds{10});
 
+  /// @returns all, holders first.
   std::span<const contender> contenders() const noexcept { return contenders_; }
+  /// @returns those whose turn has come.
   std::span<const contender> holders() const noexcept { return contenders().first(holders_); }
+  /// @returns the others, in the order of the queue.
   std::span<const contender> waiters() const noexcept { return contenders().subspan(holders_); }
 
+  /// @returns the path of the lock.
   const std::string& path() const noexcept { return path_; }
 
  private:

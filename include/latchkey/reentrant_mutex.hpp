@@ -58,6 +58,7 @@ class reentrant_mutex : public detail::timed<reentrant_mutex> {
   /// @returns the grant of the fiber that has the lock now; an empty one when nobody of this process has it.
   grant held() const;
 
+  /// @returns the path of the lock.
   const std::string& path() const noexcept { return path_; }
 
  private:

@@ -19,6 +19,7 @@ namespace detail {
 class shared_seat;
 }
 
+/// How the callers of one `shared_mutex` share their places in the queue.
 struct shared_mutex_options {
   /// How many writers of one object may have the lock in turn before it goes back to the end of the queue.
   std::uint32_t turns = 16;
@@ -75,9 +76,8 @@ class shared_mutex : public detail::timed<shared_mutex>, public detail::timed_sh
   /// From writing to reading in one step: no writer comes in between, the readers behind are let in. Waits for the
   /// ensemble's answer. The grant of the writer ends (released) when the step begins; with the answer `held_shared()`
   /// is that of the reader, and `unlock_shared()` ends it.
-  /// @throws error lock_lost when the lock was lost before that was done: the caller is a writer still, who has nothing
-  /// and
-  ///         calls `unlock()`; closed
+  /// @throws error lock_lost when the lock was lost before that was done: the caller is still a writer, without a grant,
+  ///         and calls `unlock()`; closed
   /// @throws std::system_error operation_not_permitted when this fiber has not locked it to write
   void downgrade();
 
@@ -86,6 +86,7 @@ class shared_mutex : public detail::timed<shared_mutex>, public detail::timed_sh
   /// @returns the grant of the calling fiber, when it reads; otherwise an empty one.
   grant held_shared() const;
 
+  /// @returns the path of the lock.
   const std::string& path() const noexcept { return path_; }
 
  private:

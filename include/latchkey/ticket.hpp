@@ -28,8 +28,11 @@ class ticket {
  public:
   /// A ticket for nothing: spent.
   ticket() noexcept;
+  /// For latchkey's own use.
   explicit ticket(std::shared_ptr<detail::fair_place> place) noexcept;
+  /// Leaves `other` spent.
   ticket(ticket&& other) noexcept;
+  /// Cancels this one first; leaves `other` spent.
   ticket& operator=(ticket&& other) noexcept;
   ~ticket();
 

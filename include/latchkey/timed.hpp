@@ -51,11 +51,13 @@ class timed {
 template <class Lock>
 class timed_shared {
  public:
+  /// @returns whether the lock was taken to read in time, and before `stop` was requested.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
     return static_cast<Lock&>(*this).try_lock_shared_within(saturate(timeout), std::move(stop));
   }
 
+  /// As `try_lock_shared_for` with the time that is left now.
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
     return static_cast<Lock&>(*this).try_lock_shared_within(time_left(time), std::move(stop));

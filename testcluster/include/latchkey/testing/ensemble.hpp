@@ -98,8 +98,8 @@ class ensemble {
   void release(std::size_t server, direction which);  ///< lets pass what was kept back, in order
   /// When the newest of these packets passed: an idle leader pings its followers every half tick.
   [[nodiscard]] std::chrono::steady_clock::time_point last_passed(std::size_t server, direction which) const;
-  void heal(std::size_t server);                      ///< repairs the links of one server, releases what was kept back
-  void heal();                                        ///< of all servers
+  void heal(std::size_t server);  ///< repairs the links of one server, releases what was kept back
+  void heal();                    ///< of all servers
 
   /// Ends a session from outside, as if it had expired; blocks until that is committed.
   /// @returns false if the session was not there any more
