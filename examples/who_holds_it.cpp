@@ -2,7 +2,7 @@
 // Who has the lock, who waits, and asking the holder to let go.
 
 #include <latchkey/mutex.hpp>
-#include <latchkey/queue_view.hpp>
+#include <latchkey/queue_snapshot.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -31,7 +31,7 @@ void back_up(latchkey::mutex& nightly) {
 
 bool try_or_tell(latchkey::client& client, latchkey::mutex& nightly) {
   if (const std::unique_lock lock{nightly, std::try_to_lock}) return true;
-  const latchkey::queue_view queue{client, nightly.path()};
+  const latchkey::queue_snapshot queue{client, nightly.path()};
   for (const auto& holder : queue.holders()) {
     std::cout << holder.label << " on " << holder.host << " has it, process " << holder.pid << '\n';
   }
@@ -51,7 +51,7 @@ bool example(const std::string& connect_string) {
   latchkey::mutex nightly{ours, "/locks/who_holds_it"};
   const bool was_free = try_or_tell(ours, nightly);
 
-  std::cout << "asked to release it: " << latchkey::revoke(ours, nightly.path()) << '\n';
+  std::cout << "asked to release it: " << latchkey::ask_to_release(ours, nightly.path()) << '\n';
   const bool released = nightly.try_lock_for(10s);
   if (released) nightly.unlock();
   std::cout << "the backup " << (released ? "let go" : "goes on") << " after " << pages << " pages\n";

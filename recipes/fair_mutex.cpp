@@ -2,7 +2,7 @@
 #include <latchkey/fair_mutex.hpp>
 
 #include "base/path.hpp"
-#include "queue/fair_line.hpp"
+#include "recipes/fair_line.hpp"
 
 namespace latchkey {
 

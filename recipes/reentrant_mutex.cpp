@@ -8,22 +8,22 @@
 
 #include "base/log.hpp"
 #include "base/path.hpp"
-#include "queue/seat.hpp"
+#include "recipes/cohort.hpp"
 
 namespace latchkey {
 
 namespace detail {
 
-/// A seat, and how often its owner has taken it. Only the owner reads and writes what is not atomic.
+/// A cohort, and how often its owner has taken it. Only the owner reads and writes what is not atomic.
 class reentrance {
  public:
   reentrance(client& of, const std::string& path, mutex_options options)
-      : seat_{std::make_shared<seat>(of.core(), path, contender_kind::lock,
-                                     seat_options::checked(options.turns, saturate(options.linger), path))},
+      : cohort_{std::make_shared<cohort>(of.core(), path, contender_kind::lock,
+                                     cohort_options::checked(options.turns, saturate(options.linger), path))},
         path_{path} {
-    seat_->open();
+    cohort_->open();
   }
-  ~reentrance() { seat_->shut(); }
+  ~reentrance() { cohort_->shut(); }
   reentrance(const reentrance&) = delete;
   reentrance& operator=(const reentrance&) = delete;
 
@@ -37,8 +37,8 @@ class reentrance {
       ++depth_;
       return true;
     }
-    if (!seat_->acquire(timeout, std::move(stop))) return false;
-    held_ = seat_->held();
+    if (!cohort_->acquire(timeout, std::move(stop))) return false;
+    held_ = cohort_->held();
     depth_ = 1;
     owner_ = me;
     return true;
@@ -49,17 +49,17 @@ class reentrance {
     if (--depth_ != 0) return true;
     held_ = {};
     owner_ = nobody;
-    seat_->unlock();
+    cohort_->unlock();
     return true;
   }
 
   std::size_t depth() const noexcept { return owner_ == current_fiber() ? depth_ : 0; }
-  grant held() const { return seat_->held(); }
+  grant held() const { return cohort_->held(); }
 
  private:
   static constexpr std::uint64_t nobody = 0;
 
-  const std::shared_ptr<seat> seat_;
+  const std::shared_ptr<cohort> cohort_;
   const std::string path_;
   std::atomic<std::uint64_t> owner_{nobody};
   std::size_t depth_ = 0;

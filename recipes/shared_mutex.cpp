@@ -5,7 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/path.hpp"
-#include "queue/shared_seat.hpp"
+#include "recipes/shared_state.hpp"
 
 namespace latchkey {
 
@@ -14,56 +14,56 @@ shared_mutex::shared_mutex(client& owner, std::string path, shared_mutex_options
   if (options.share_for < options.share_for.zero()) {
     throw error{errc::bad_option, "the option share_for must not be negative", path_};
   }
-  seat_ = std::make_shared<detail::shared_seat>(
-      owner.core(), path_, detail::seat_options::checked(options.turns, detail::saturate(options.linger), path_),
+  cohort_ = std::make_shared<detail::shared_state>(
+      owner.core(), path_, detail::cohort_options::checked(options.turns, detail::saturate(options.linger), path_),
       detail::readers_options{detail::saturate(options.share_for), detail::saturate(options.linger)});
-  seat_->open();
+  cohort_->open();
 }
 
-shared_mutex::~shared_mutex() { seat_->shut(); }
+shared_mutex::~shared_mutex() { cohort_->shut(); }
 
 // To write ----------
 
 void shared_mutex::lock() {
-  if (!seat_->acquire(detail::duration::max(), {})) detail::error_destroyed(path_);
+  if (!cohort_->acquire(detail::duration::max(), {})) detail::error_destroyed(path_);
 }
 
-bool shared_mutex::lock(std::stop_token stop) { return seat_->acquire(detail::duration::max(), std::move(stop)); }
+bool shared_mutex::lock(std::stop_token stop) { return cohort_->acquire(detail::duration::max(), std::move(stop)); }
 
-bool shared_mutex::try_lock() { return seat_->acquire(detail::duration::zero(), {}); }
+bool shared_mutex::try_lock() { return cohort_->acquire(detail::duration::zero(), {}); }
 
 bool shared_mutex::try_lock_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return seat_->acquire(timeout, std::move(stop));
+  return cohort_->acquire(timeout, std::move(stop));
 }
 
-void shared_mutex::unlock() noexcept { seat_->unlock(); }
+void shared_mutex::unlock() noexcept { cohort_->unlock(); }
 
 // To read ----------
 
 void shared_mutex::lock_shared() {
-  if (!seat_->acquire_shared(detail::duration::max(), {})) detail::error_destroyed(path_);
+  if (!cohort_->acquire_shared(detail::duration::max(), {})) detail::error_destroyed(path_);
 }
 
 bool shared_mutex::lock_shared(std::stop_token stop) {
-  return seat_->acquire_shared(detail::duration::max(), std::move(stop));
+  return cohort_->acquire_shared(detail::duration::max(), std::move(stop));
 }
 
-bool shared_mutex::try_lock_shared() { return seat_->acquire_shared(detail::duration::zero(), {}); }
+bool shared_mutex::try_lock_shared() { return cohort_->acquire_shared(detail::duration::zero(), {}); }
 
 bool shared_mutex::try_lock_shared_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return seat_->acquire_shared(timeout, std::move(stop));
+  return cohort_->acquire_shared(timeout, std::move(stop));
 }
 
 void shared_mutex::unlock_shared() noexcept {
-  if (seat_->unlock_shared()) return;
+  if (cohort_->unlock_shared()) return;
   detail::log(log_level::error,
               fmt::format("{}: unlock_shared() by a fiber that does not read: nothing is done", path_));
 }
 
-void shared_mutex::downgrade() { seat_->downgrade(); }
+void shared_mutex::downgrade() { cohort_->downgrade(); }
 
-grant shared_mutex::held() const { return seat_->held(); }
+grant shared_mutex::held() const { return cohort_->held(); }
 
-grant shared_mutex::held_shared() const { return seat_->held_shared(); }
+grant shared_mutex::held_shared() const { return cohort_->held_shared(); }
 
 }  // namespace latchkey

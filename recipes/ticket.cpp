@@ -3,7 +3,7 @@
 
 #include <system_error>
 
-#include "queue/fair_line.hpp"
+#include "recipes/fair_line.hpp"
 
 namespace latchkey {
 namespace {

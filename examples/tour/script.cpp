@@ -65,7 +65,7 @@ void script::start_ensemble() {
   if (!how_.connect_string.empty()) {
     say("uses the ensemble " + how_.connect_string);
     latchkey::client probe{how_.connect_string};
-    if (!probe.wait_until_connected(patience)) {
+    if (!probe.wait_for_connection(patience)) {
       throw std::runtime_error{fmt::format("no server of {} has answered in {}", how_.connect_string, patience)};
     }
     return say("it is there; it is not ours: no fault is made");

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include <latchkey/client.hpp>
-#include <latchkey/queue_view.hpp>
+#include <latchkey/queue_snapshot.hpp>
 
 #include "script.hpp"
 
@@ -69,7 +69,7 @@ void script::order(const std::string& name, const std::string& what) {
 /// What the queue says is what counts, not who has been told to wait.
 void script::expect_waiting(latchkey::client& through, std::size_t count) {
   const auto end = clock::now() + patience;
-  while (latchkey::queue_view{through, "/latchkey-tour/read-write-lock"}.waiters().size() != count) {
+  while (latchkey::queue_snapshot{through, "/latchkey-tour/read-write-lock"}.waiters().size() != count) {
     if (stop_.stop_requested()) throw give_up{};
     if (clock::now() > end) {
       fail(fmt::format("there are not {} waiting", count));

@@ -107,7 +107,7 @@ class client {
   /// Waits for a session: suspends the fiber, or blocks the thread.
   /// @returns whether there is one.
   /// @throws error closed, authentication_failed, session_timeout_refused
-  bool wait_until_connected(std::chrono::nanoseconds timeout);
+  bool wait_for_connection(std::chrono::nanoseconds timeout);
 
   /// Ends every wait with `errc::closed` and every grant with `loss_reason::client_closed`, deletes the nodes of this
   /// client, ends the session. Waits for all that: suspends the fiber, or blocks the thread, for `close_timeout` at

@@ -18,7 +18,7 @@ enum class errc {
   unresolvable_host,        ///< none of the host names of the connect string resolves
   session_timeout_refused,  ///< the ensemble's minimum is above the session timeout asked for
   authentication_failed,    ///< the ensemble does not accept the credentials
-  not_authorised,           ///< the ACL of a znode does not let us do what a lock needs
+  not_authorized,           ///< the ACL of a znode does not let us do what a lock needs
   parent_is_ephemeral,      ///< a parent of the path is an ephemeral node, which cannot have children
   queue_exhausted,          ///< the sequence counter of the path is used up: delete the path, or use another
   lock_lost,                ///< the lock was held and is no longer

@@ -15,7 +15,7 @@
 namespace latchkey {
 
 namespace detail {
-class ownership;
+class grant_state;
 }
 
 /// Why a grant ended before it was unlocked.
@@ -61,7 +61,7 @@ class grant {
   /// @returns whether it is over.
   bool wait_for_end(std::chrono::nanoseconds timeout) const;
 
-  /// @returns whether somebody has asked the holder to release the lock: `revoke()`, or Curator's `Revoker`. Never
+  /// @returns whether somebody has asked the holder to release the lock: `ask_to_release()`, or Curator's `Revoker`. Never
   /// blocks for the ensemble; the first look, and `release_token()`, begin to watch for it.
   bool asked_to_release() const noexcept;
 
@@ -73,10 +73,10 @@ class grant {
   friend bool operator==(const grant&, const grant&) noexcept = default;
 
  private:
-  friend class detail::ownership;
-  explicit grant(std::shared_ptr<detail::ownership> state) noexcept : state_{std::move(state)} {}
+  friend class detail::grant_state;
+  explicit grant(std::shared_ptr<detail::grant_state> state) noexcept : state_{std::move(state)} {}
 
-  std::shared_ptr<detail::ownership> state_;
+  std::shared_ptr<detail::grant_state> state_;
 };
 
 }  // namespace latchkey

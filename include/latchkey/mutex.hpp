@@ -15,7 +15,7 @@
 namespace latchkey {
 
 namespace detail {
-class seat;
+class cohort;
 }
 
 /// How the callers of one `mutex` or `reentrant_mutex` share their place in the queue.
@@ -43,7 +43,7 @@ class mutex : public detail::timed<mutex> {
   mutex& operator=(const mutex&) = delete;
 
   /// Waits for the lock, through outages and lost sessions.
-  /// @throws error closed, not_authorised, authentication_failed, parent_is_ephemeral, queue_exhausted, ...
+  /// @throws error closed, not_authorized, authentication_failed, parent_is_ephemeral, queue_exhausted, ...
   /// @throws std::system_error resource_deadlock_would_occur when this fiber (or thread) has it already
   void lock();
 
@@ -71,7 +71,7 @@ class mutex : public detail::timed<mutex> {
   bool try_lock_within(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
-  std::shared_ptr<detail::seat> seat_;
+  std::shared_ptr<detail::cohort> cohort_;
 };
 
 }  // namespace latchkey

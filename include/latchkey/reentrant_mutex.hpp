@@ -35,7 +35,7 @@ class reentrant_mutex : public detail::timed<reentrant_mutex> {
   reentrant_mutex& operator=(const reentrant_mutex&) = delete;
 
   /// Takes the lock, once more if this fiber has it; otherwise waits for it, through outages and lost sessions.
-  /// @throws error lock_lost when this fiber has locked it and the grant is gone; closed, not_authorised, ... as
+  /// @throws error lock_lost when this fiber has locked it and the grant is gone; closed, not_authorized, ... as
   /// `mutex::lock`
   void lock();
 

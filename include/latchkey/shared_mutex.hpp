@@ -16,7 +16,7 @@
 namespace latchkey {
 
 namespace detail {
-class shared_seat;
+class shared_state;
 }
 
 /// How the callers of one `shared_mutex` share their places in the queue.
@@ -96,7 +96,7 @@ class shared_mutex : public detail::timed<shared_mutex>, public detail::timed_sh
   bool try_lock_shared_within(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
-  std::shared_ptr<detail::shared_seat> seat_;
+  std::shared_ptr<detail::shared_state> cohort_;
 };
 
 }  // namespace latchkey

@@ -24,7 +24,7 @@ class category final : public std::error_category {
         return "session timeout refused";
       case errc::authentication_failed:
         return "authentication failed";
-      case errc::not_authorised:
+      case errc::not_authorized:
         return "not authorised";
       case errc::parent_is_ephemeral:
         return "a parent is ephemeral";

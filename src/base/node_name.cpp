@@ -38,7 +38,7 @@ std::string_view to_string(contender_kind kind) noexcept {
   return "?";
 }
 
-std::string ticket_prefix(std::string_view uuid, contender_kind kind) {
+std::string entry_prefix(std::string_view uuid, contender_kind kind) {
   switch (kind) {
     case contender_kind::lock:
       return fmt::format("_c_{}-lock-", uuid);

@@ -31,8 +31,8 @@ inline constexpr std::size_t number_digits = 10;
 /// The largest sequence number that a server gives to one child only; from there on the counter sticks.
 inline constexpr std::uint32_t last_number = 2147483646;
 
-/// @returns the name of a new ticket up to its number, "_c_<uuid>-lock-", as Curator's protected nodes.
-std::string ticket_prefix(std::string_view uuid, contender_kind kind);
+/// @returns the name of a new entry up to its number, "_c_<uuid>-lock-", as Curator's protected nodes.
+std::string entry_prefix(std::string_view uuid, contender_kind kind);
 
 /// @returns the place of the child with this name; nothing for one that is not a contender (any name is tolerated).
 std::optional<place> parse_contender(std::string_view name) noexcept;

@@ -22,7 +22,7 @@ struct timer_id {
   friend auto operator<=>(const timer_id&, const timer_id&) = default;
 };
 
-/// Timers of one strand. Timers of the same time run in the order they were made.
+/// Timers of one monitor. Timers of the same time run in the order they were made.
 class timer_queue {
  public:
   using callback = std::function<void()>;

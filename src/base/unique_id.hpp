@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Random UUIDs: what finds a ticket again when the reply to its creation was lost.
+/// Random UUIDs: what finds an entry again when the reply to its creation was lost.
 
 #include <cstdint>
 #include <random>

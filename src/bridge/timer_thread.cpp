@@ -12,7 +12,7 @@
 
 namespace latchkey::detail {
 
-timer_thread::timer_thread(std::shared_ptr<strand> timers)
+timer_thread::timer_thread(std::shared_ptr<monitor> timers)
     : timers_{std::move(timers)}, fd_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)} {
   if (fd_ < 0) throw std::system_error{errno, std::generic_category(), "timerfd_create"};
   timers_->when_earlier([this](time_point time) { wake_at(time); });
@@ -28,7 +28,7 @@ timer_thread::~timer_thread() {
 
 void timer_thread::stop() {
   if (!thread_.joinable()) return;
-  // Under the strand, as every arming is: the thread cannot put it off again.
+  // Under the monitor, as every arming is: the thread cannot put it off again.
   timers_->run([this] {
     stopping_ = true;
     wake_at(time_point{});

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The thread that runs the timers of a strand.
+/// The thread that runs the timers of a monitor.
 
 #include <atomic>
 #include <memory>
 #include <thread>
 
-#include "bridge/strand.hpp"
+#include "bridge/monitor.hpp"
 
 namespace latchkey::detail {
 
@@ -16,7 +16,7 @@ namespace latchkey::detail {
 class timer_thread {
  public:
   /// @throws std::system_error when there are no more file descriptors or threads.
-  explicit timer_thread(std::shared_ptr<strand> timers);
+  explicit timer_thread(std::shared_ptr<monitor> timers);
   ~timer_thread();
   timer_thread(const timer_thread&) = delete;
   timer_thread& operator=(const timer_thread&) = delete;
@@ -28,7 +28,7 @@ class timer_thread {
   void run();
   void wake_at(time_point time) noexcept;
 
-  std::shared_ptr<strand> timers_;
+  std::shared_ptr<monitor> timers_;
   int fd_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -21,7 +21,7 @@ inquiry::inquiry(client_core& core, std::string path, std::vector<request> what)
     : core_{core}, path_{std::move(path)}, what_{std::move(what)}, answers_(what_.size()) {}
 
 void inquiry::start(time_point until) {
-  timer_ = core_.strand().at(until, [self = shared_from_this()] {
+  timer_ = core_.monitor().at(until, [self = shared_from_this()] {
     self->timer_ = {};
     self->cancel();
   });
@@ -94,7 +94,7 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
       again_ = true;
       break;
     case reply_code::no_permission:
-      return fail({errc::not_authorised, "its ACL does not let us do that", {}});
+      return fail({errc::not_authorized, "its ACL does not let us do that", {}});
     default:
       return fail({errc::refused,
                    fmt::format("the ensemble refuses the request (reply {})", static_cast<int>(answer.code)),
@@ -102,7 +102,7 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
   }
   if (!again_) return send_more();
   // Not at once: the connection's end is still being told.
-  if (waiting_ == 0) core_.strand().in({}, [self = shared_from_this()] { self->send(); });
+  if (waiting_ == 0) core_.monitor().in({}, [self = shared_from_this()] { self->send(); });
 }
 
 void inquiry::fail(const failure& why) {
@@ -113,17 +113,17 @@ void inquiry::fail(const failure& why) {
 
 void inquiry::end() {
   over_ = true;
-  core_.strand().cancel(timer_);
+  core_.monitor().cancel(timer_);
   core_.forget_connected(connection_);
-  core_.strand().wake({shared_from_this(), &point_});
+  core_.monitor().wake({shared_from_this(), &point_});
 }
 
 std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,
                                           duration timeout, std::stop_token stop) {
-  auto& strand = core.strand();
+  auto& monitor = core.monitor();
   const auto asked = std::make_shared<inquiry>(core, path, std::move(what));
-  strand.run([&] { asked->start(deadline_after(strand.now(), timeout)); });
-  const std::stop_callback on_stop{std::move(stop), [&] { strand.run([&] { asked->cancel(); }); }};
+  monitor.run([&] { asked->start(deadline_after(monitor.now(), timeout)); });
+  const std::stop_callback on_stop{std::move(stop), [&] { monitor.run([&] { asked->cancel(); }); }};
   return asked->wait();
 }
 

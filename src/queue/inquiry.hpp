@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Requests of no ticket: to look at a queue, and to speak to those in it.
+/// Requests of no entry: to look at a queue, and to speak to those in it.
 
 #include <memory>
 #include <optional>
@@ -16,7 +16,7 @@ namespace latchkey::detail {
 
 /// Requests that may be repeated, sent again after outages and in new sessions until all are answered. Never more than
 /// `most_at_once` are under way, and fewer when their answers are large: the proofs of this client's grants come in
-/// between. With the strand held, but for `wait`.
+/// between. With the monitor held, but for `wait`.
 class inquiry : public std::enable_shared_from_this<inquiry> {
  public:
   static constexpr std::size_t most_at_once = 64;
@@ -29,9 +29,9 @@ class inquiry : public std::enable_shared_from_this<inquiry> {
   void cancel();
   bool over() const noexcept { return over_; }
 
-  /// Suspends the fiber, or blocks the thread. Without the strand.
+  /// Suspends the fiber, or blocks the thread. Without the monitor.
   /// @returns the answers, in the order of the requests, each `ok` or `no_node`; nothing when it was cancelled, or
-  /// time was up. @throws error not_authorised, closed, ...
+  /// time was up. @throws error not_authorized, closed, ...
   std::optional<std::vector<reply>> wait();
 
  private:
@@ -59,11 +59,11 @@ class inquiry : public std::enable_shared_from_this<inquiry> {
   std::optional<failure> failed_;
 };
 
-/// Asks, and waits for the answers. Without the strand. @returns as `inquiry::wait`
+/// Asks, and waits for the answers. Without the monitor. @returns as `inquiry::wait`
 std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,
                                           duration timeout, std::stop_token stop);
 
-/// @returns the answers. @throws error unreachable (not all of them within `timeout`), not_authorised, closed, ...
+/// @returns the answers. @throws error unreachable (not all of them within `timeout`), not_authorized, closed, ...
 std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout);
 
 }  // namespace latchkey::detail

@@ -3,18 +3,18 @@
 
 /// For how long an idle place is kept.
 
-#include "bridge/strand.hpp"
+#include "bridge/monitor.hpp"
 
 namespace latchkey::detail {
 
 /// One timer for many rests: it is left to run when the place is wanted again, and looks, when it fires, whether that
-/// rests, and until when. With the strand held.
+/// rests, and until when. With the monitor held.
 class linger {
  public:
-  linger(strand& own, duration time) : strand_{own}, time_{time} {}
+  linger(monitor& own, duration time) : monitor_{own}, time_{time} {}
 
   /// The place rests from `now` on.
-  /// @param owner made by make_shared; owns this object. `rests()` says whether the place does, `end_of_linger()` gives
+  /// @param owner made by make_shared; owns this object. `lingers()` says whether the place does, `end_of_linger()` gives
   /// it up.
   template <class Owner>
   void begin(time_point now, Owner& owner) {
@@ -23,22 +23,22 @@ class linger {
   }
 
   /// There is no place any more.
-  void stop() { strand_.cancel(timer_); }
+  void stop() { monitor_.cancel(timer_); }
 
  private:
   template <class Owner>
   void await_end(Owner& owner) {
-    timer_ = strand_.at(until_, [this, weak = owner.weak_from_this()] {
+    timer_ = monitor_.at(until_, [this, weak = owner.weak_from_this()] {
       const auto self = weak.lock();
       if (!self) return;
       timer_ = {};
-      if (!self->rests()) return;
-      if (strand_.now() < until_) return await_end(*self);
+      if (!self->lingers()) return;
+      if (monitor_.now() < until_) return await_end(*self);
       self->end_of_linger();
     });
   }
 
-  strand& strand_;
+  monitor& monitor_;
   const duration time_;
   time_point until_;
   timer_id timer_;

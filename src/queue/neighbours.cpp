@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "queue/ticket.hpp"
+#include "queue/queue_entry.hpp"
 #include "session/own_nodes.hpp"
 
 namespace latchkey::detail {
@@ -29,25 +29,25 @@ void neighbours::watch_parent(session& through, const std::string& path) {
       });
 }
 
-ticket* neighbours::at(std::uint32_t number) const noexcept {
+queue_entry* neighbours::at(std::uint32_t number) const noexcept {
   const auto found = by_number_.find(number);
   return found == by_number_.end() ? nullptr : found->second.who;
 }
 
-ticket* neighbours::directly_ahead_of(std::uint32_t number) const noexcept {
+queue_entry* neighbours::directly_ahead_of(std::uint32_t number) const noexcept {
   const auto own = by_number_.find(number);
   const auto ahead = by_number_.find(number - 1);
   if (own == by_number_.end() || ahead == by_number_.end()) return nullptr;
   return own->second.certain && ahead->second.certain ? ahead->second.who : nullptr;
 }
 
-void neighbours::leave(std::uint32_t number, const ticket& who) {
+void neighbours::leave(std::uint32_t number, const queue_entry& who) {
   const auto found = by_number_.find(number);
   if (found != by_number_.end() && found->second.who == &who) by_number_.erase(found);
 }
 
-std::vector<ticket*> neighbours::forget_all() {
-  std::vector<ticket*> found;
+std::vector<queue_entry*> neighbours::forget_all() {
+  std::vector<queue_entry*> found;
   found.reserve(by_number_.size());
   for (const auto& [number, each] : std::exchange(by_number_, {})) found.push_back(each.who);
   return found;
@@ -57,7 +57,7 @@ std::vector<ticket*> neighbours::forget_all() {
 /// is told as changed.
 void neighbours::on_parent_event(watch_event event) {
   parent_ = parent_watch::none;
-  if (event == watch_event::deleted) return ticket::on_parent_gone(*this);
+  if (event == watch_event::deleted) return queue_entry::on_parent_gone(*this);
   for (auto& [number, each] : by_number_) each.certain = false;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Tickets of one object that stand in the same queue.
+/// Entries of one object that stand in the same queue.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace latchkey::detail {
 
-class ticket;
+class queue_entry;
 
-/// The tickets of one lock object, by their numbers. Of two that follow directly on one another the one ahead is all
+/// The entries of one lock object, by their numbers. Of two that follow directly on one another the one ahead is all
 /// that the one behind waits for: it needs neither list nor watch, and is woken without a request.
 ///
 /// Numbers can be compared under one parent only; they begin again when it is deleted. Therefore a watch is kept on the
-/// parent while several tickets come. Events come in the order of the deletions (Z4): two nodes whose creates were
-/// answered while the same watch was set have the same parent. With the strand held; of one session.
+/// parent while several entries come. Events come in the order of the deletions (Z4): two nodes whose creates were
+/// answered while the same watch was set have the same parent. With the monitor held; of one session.
 class neighbours final : public std::enable_shared_from_this<neighbours> {
  public:
   /// @returns whether a node of ours is in the queue, or on its way: the next one may well have a neighbour.
@@ -34,25 +34,25 @@ class neighbours final : public std::enable_shared_from_this<neighbours> {
   void create_answered() noexcept { --creating_; }
 
   /// The create has been answered.
-  void enter(std::uint32_t number, ticket& who) {
+  void enter(std::uint32_t number, queue_entry& who) {
     by_number_.emplace(number, member{&who, parent_ == parent_watch::set});
   }
 
-  /// @returns the ticket with this number, perhaps under another parent; none when it is not ours, or has left.
-  ticket* at(std::uint32_t number) const noexcept;
+  /// @returns the entry with this number, perhaps under another parent; none when it is not ours, or has left.
+  queue_entry* at(std::uint32_t number) const noexcept;
 
-  /// @returns the ticket whose number is one less, under the same parent for certain; otherwise none.
-  ticket* directly_ahead_of(std::uint32_t number) const noexcept;
+  /// @returns the entry whose number is one less, under the same parent for certain; otherwise none.
+  queue_entry* directly_ahead_of(std::uint32_t number) const noexcept;
 
-  void leave(std::uint32_t number, const ticket& who);
+  void leave(std::uint32_t number, const queue_entry& who);
 
-  /// @returns the tickets there were; from here on none is known.
-  std::vector<ticket*> forget_all();
+  /// @returns the entries there were; from here on none is known.
+  std::vector<queue_entry*> forget_all();
 
  private:
   enum class parent_watch : std::uint8_t { none, asked, set };
   struct member {
-    ticket* who;
+    queue_entry* who;
     bool certain;  // the watch was set when it entered, and has been since
   };
 

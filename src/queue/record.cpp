@@ -20,7 +20,7 @@ std::string host_name() {
 
 }  // namespace
 
-std::string describe_ticket(std::string_view label, contender_kind kind) {
+std::string describe_owner(std::string_view label, contender_kind kind) {
   using namespace std::chrono;
   static const std::string host = host_name();
   const auto now = time_point_cast<milliseconds>(system_clock::now());
@@ -36,9 +36,9 @@ std::string describe_ticket(std::string_view label, contender_kind kind) {
   return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-ticket_owner read_ticket(std::string_view data) {
+entry_owner read_owner(std::string_view data) {
   const auto record = nlohmann::json::parse(data, nullptr, false);
-  ticket_owner owner;
+  entry_owner owner;
   if (!record.is_object()) return owner;
   const auto text = [&](const char* key) {
     const auto at = record.find(key);

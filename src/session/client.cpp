@@ -65,12 +65,12 @@ constexpr std::chrono::milliseconds for_last_events{100};
 
 /// Waits for the callbacks that have been posted; one that has not returned by `until` is left to itself.
 void end_events(detail::client_core& core, detail::time_point until) {
-  auto& strand = core.strand();
+  auto& monitor = core.monitor();
   const auto ended = std::make_shared<detail::wait_point>();
-  auto timer = strand.run([&] { return strand.at(until, [&strand, ended] { strand.wake(ended); }); });
+  auto timer = monitor.run([&] { return monitor.at(until, [&monitor, ended] { monitor.wake(ended); }); });
   core.events().stop([ended] { ended->notify(); });
   ended->wait();
-  strand.run([&] { strand.cancel(timer); });
+  monitor.run([&] { monitor.cancel(timer); });
   core.events().abandon();
 }
 
@@ -85,11 +85,11 @@ client::client(std::string connect_string, client_options options) {
   require_resolvable(hosts);
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
       std::move(hosts), options.session_timeout, options.authentication, options.acl, options.tls});
-  auto strand = std::make_shared<detail::strand>(&boottime_clock::now);
-  core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), std::move(strand),
+  auto monitor = std::make_shared<detail::monitor>(&boottime_clock::now);
+  core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), std::move(monitor),
                                                 std::move(opener));
   core_->start_timers();
-  core_->strand().run([this] { core_->open(); });
+  core_->monitor().run([this] { core_->open(); });
 }
 
 client::~client() {
@@ -106,29 +106,29 @@ void client::close() {
                             "a client cannot be closed from one of its own callbacks"};
   }
   const auto waiter = std::make_shared<detail::wait_point>();
-  auto& strand = core_->strand();
-  const auto until = detail::deadline_after(strand.now(), core_->options().close_timeout);
-  strand.run([&] { core_->close([&strand, waiter] { strand.wake(waiter); }); });
+  auto& monitor = core_->monitor();
+  const auto until = detail::deadline_after(monitor.now(), core_->options().close_timeout);
+  monitor.run([&] { core_->close([&monitor, waiter] { monitor.wake(waiter); }); });
   waiter->wait();
-  end_events(*core_, std::max(until, detail::deadline_after(strand.now(), for_last_events)));
+  end_events(*core_, std::max(until, detail::deadline_after(monitor.now(), for_last_events)));
   core_->stop_threads();
 }
 
-bool client::wait_until_connected(std::chrono::nanoseconds timeout) {
+bool client::wait_for_connection(std::chrono::nanoseconds timeout) {
   const auto waiter = std::make_shared<detail::wait_point>();
-  auto& strand = core_->strand();
+  auto& monitor = core_->monitor();
   detail::timer_id timer;
   std::uint64_t connection = 0;
   const auto done = [this] { return core_->failed() || core_->session().connected(); };
-  strand.run([&] {
-    const auto wake = [&strand, waiter] { strand.wake(waiter); };
+  monitor.run([&] {
+    const auto wake = [&monitor, waiter] { monitor.wake(waiter); };
     if (done()) return wake();
     connection = core_->when_connected(wake);
-    timer = strand.at(detail::deadline_after(strand.now(), timeout), wake);
+    timer = monitor.at(detail::deadline_after(monitor.now(), timeout), wake);
   });
   waiter->wait();
-  return strand.run([&] {
-    strand.cancel(timer);
+  return monitor.run([&] {
+    monitor.cancel(timer);
     core_->forget_connected(connection);
     if (core_->failed()) core_->failed()->raise();
     return core_->session().connected();
@@ -136,15 +136,15 @@ bool client::wait_until_connected(std::chrono::nanoseconds timeout) {
 }
 
 bool client::connected() const {
-  return core_->strand().run([this] { return core_->session().connected(); });
+  return core_->monitor().run([this] { return core_->session().connected(); });
 }
 
 std::chrono::milliseconds client::session_timeout() const {
-  return core_->strand().run([this] { return core_->session().info().timeout; });
+  return core_->monitor().run([this] { return core_->session().info().timeout; });
 }
 
 std::int64_t client::session_id() const {
-  return core_->strand().run([this] { return core_->session().info().id; });
+  return core_->monitor().run([this] { return core_->session().info().id; });
 }
 
 std::string_view to_string(client_event::kind kind) noexcept {

@@ -28,16 +28,16 @@ std::string describe_refusal(const client_options& options, std::chrono::millise
 
 }  // namespace
 
-client_core::client_core(client_options options, std::string chroot, std::shared_ptr<detail::strand> own,
+client_core::client_core(client_options options, std::string chroot, std::shared_ptr<detail::monitor> own,
                          std::unique_ptr<connector> opener)
     : options_{std::move(options)},
       chroot_{std::move(chroot)},
-      strand_{std::move(own)},
+      monitor_{std::move(own)},
       connector_{std::move(opener)},
-      session_{*strand_, *connector_, options_.session_timeout, *this, session_timing::shortest(options_.server_tick)},
-      reaper_{*strand_, session_},
-      prover_{*strand_, session_, timing_of(options_)},
-      own_nodes_{*strand_, session_} {
+      session_{*monitor_, *connector_, options_.session_timeout, *this, session_timing::shortest(options_.server_tick)},
+      reaper_{*monitor_, session_},
+      keeper_{*monitor_, session_, timing_of(options_)},
+      own_nodes_{*monitor_, session_} {
   reaper_.when_refused([this](const std::string& node) {
     for_each_observer([&](session_observer& observer) { observer.on_deletion_refused(node); });
   });
@@ -75,7 +75,7 @@ void client_core::on_connected(bool new_session) {
   // The order is the order on the wire: first what is to be deleted (but for what is gathered), then proofs, then who
   // queues, then what nobody waits for.
   reaper_.on_connected();
-  prover_.on_connected(new_session ? std::optional{session_.opened_at()} : std::nullopt);
+  keeper_.on_connected(new_session ? std::optional{session_.opened_at()} : std::nullopt);
   tell({client_event::kind::connected, {}, {}});
   for_each_observer([](session_observer& observer) { observer.on_connected(); });
   own_nodes_.on_connected();
@@ -83,16 +83,16 @@ void client_core::on_connected(bool new_session) {
 }
 
 void client_core::on_disconnected() {
-  prover_.on_disconnected();
+  keeper_.on_disconnected();
   tell({client_event::kind::disconnected, {}, {}});
-  if (options_.when_lost == loss_policy::at_disconnection) prover_.lose_all(loss_reason::deadline_passed);
+  if (options_.when_lost == loss_policy::at_disconnection) keeper_.lose_all(loss_reason::deadline_passed);
 }
 
 void client_core::on_session_over(session_end why) {
-  prover_.stop();
+  keeper_.stop();
   switch (why) {
     case session_end::expired:
-      prover_.lose_all(loss_reason::session_expired);
+      keeper_.lose_all(loss_reason::session_expired);
       tell({client_event::kind::session_expired, {}, {}});
       for_each_observer([](session_observer& observer) { observer.on_session_over(); });
       break;
@@ -113,7 +113,7 @@ void client_core::on_session_over(session_end why) {
 void client_core::fail(failure why, loss_reason for_grants) {
   if (failed_) return;
   failed_ = std::move(why);
-  prover_.lose_all(for_grants);
+  keeper_.lose_all(for_grants);
   for_each_observer([this](session_observer& observer) { observer.on_failure(*failed_); });
   run_connecting();
 }
@@ -128,8 +128,8 @@ void client_core::close(std::function<void()> on_closed) {
   if (std::exchange(closing_, true)) return;
   failed_.reset();  // from now on the reason is this one
   fail({errc::closed, "the client is closed", {}}, loss_reason::client_closed);
-  prover_.stop();
-  close_timer_ = strand_->in(options_.close_timeout, [this] {
+  keeper_.stop();
+  close_timer_ = monitor_->in(options_.close_timeout, [this] {
     close_timer_ = {};
     close_session();
   });
@@ -142,8 +142,8 @@ void client_core::on_idle() {
 }
 
 void client_core::close_session() {
-  strand_->cancel(close_timer_);
-  prover_.stop();
+  monitor_->cancel(close_timer_);
+  keeper_.stop();
   session_.close([this] {
     closed_ = true;
     reaper_.on_session_over();  // what could not be done in time, and those who wait to hear of it

@@ -12,12 +12,12 @@
 
 #include <latchkey/client.hpp>
 
-#include "bridge/strand.hpp"
+#include "bridge/monitor.hpp"
 #include "bridge/timer_thread.hpp"
 #include "bridge/znodes.hpp"
 #include "session/events.hpp"
 #include "session/own_nodes.hpp"
-#include "session/prover.hpp"
+#include "session/lease_keeper.hpp"
 #include "session/reaper.hpp"
 #include "session/session.hpp"
 
@@ -35,7 +35,7 @@ struct failure {
   [[noreturn]] void raise() const { throw error{code, what, path}; }
 };
 
-/// A ticket, seen from the session. Called with the strand held; registered for as long as it has something to lose.
+/// An entry, seen from the session. Called with the monitor held; registered for as long as it has something to lose.
 class session_observer {
  public:
   virtual void on_connected() = 0;
@@ -48,24 +48,24 @@ class session_observer {
   ~session_observer() = default;
 };
 
-/// One client: strand, session, prover, reaper, and who wants to hear of them. All members with the strand held, but
+/// One client: monitor, session, lease_keeper, reaper, and who wants to hear of them. All members with the monitor held, but
 /// for the ones that say otherwise. The locks hold it, so that it outlives its `client`, closed.
 class client_core final : session_listener {
  public:
-  client_core(client_options options, std::string chroot, std::shared_ptr<strand> own,
+  client_core(client_options options, std::string chroot, std::shared_ptr<monitor> own,
               std::unique_ptr<connector> opener);
   ~client_core();
   client_core(const client_core&) = delete;
   client_core& operator=(const client_core&) = delete;
 
-  detail::strand& strand() noexcept { return *strand_; }
+  detail::monitor& monitor() noexcept { return *monitor_; }
   detail::session& session() noexcept { return session_; }
   detail::reaper& reaper() noexcept { return reaper_; }
-  detail::prover& prover() noexcept { return prover_; }
+  detail::lease_keeper& lease_keeper() noexcept { return keeper_; }
   detail::own_nodes& own_nodes() noexcept { return own_nodes_; }
   const client_options& options() const noexcept { return options_; }
 
-  /// @returns `path` below the chroot. Without the strand.
+  /// @returns `path` below the chroot. Without the monitor.
   std::string absolute(std::string_view path) const { return chroot_ + std::string{path}; }
   const std::string& chroot() const noexcept { return chroot_; }
 
@@ -74,7 +74,7 @@ class client_core final : session_listener {
   /// @returns why nothing works any more: closed, refused by the ensemble; nothing while all is well.
   const std::optional<failure>& failed() const noexcept { return failed_; }
 
-  /// Ends every wait and grant, deletes, and closes. `on_closed` runs, with the strand held, when that is done, or
+  /// Ends every wait and grant, deletes, and closes. `on_closed` runs, with the monitor held, when that is done, or
   /// after `close_timeout`. Once it is closed: at once.
   void close(std::function<void()> on_closed);
 
@@ -94,9 +94,9 @@ class client_core final : session_listener {
   /// Tells the observer of the user.
   void tell(client_event event);
 
-  /// Starts the thread that runs the timers. Without the strand. (A simulation runs them itself.)
-  void start_timers() { timers_ = std::make_unique<timer_thread>(strand_); }
-  /// Ends both threads, but for one that has been abandoned. Without the strand, after `close`.
+  /// Starts the thread that runs the timers. Without the monitor. (A simulation runs them itself.)
+  void start_timers() { timers_ = std::make_unique<timer_thread>(monitor_); }
+  /// Ends both threads, but for one that has been abandoned. Without the monitor, after `close`.
   void stop_threads();
 
   /// Runs a callback of a user on the event thread. From anywhere.
@@ -109,7 +109,7 @@ class client_core final : session_listener {
   void on_connected(bool new_session) override;
   void on_disconnected() override;
   void on_session_over(session_end why) override;
-  void on_answered(evidence what, time_point sent) override { prover_.on_answered(what, sent); }
+  void on_answered(evidence what, time_point sent) override { keeper_.on_answered(what, sent); }
   void on_idle() override;
 
   void fail(failure why, loss_reason for_grants);
@@ -120,13 +120,13 @@ class client_core final : session_listener {
 
   const client_options options_;
   const std::string chroot_;
-  std::shared_ptr<detail::strand> strand_;
+  std::shared_ptr<detail::monitor> monitor_;
   event_thread events_;
   std::unique_ptr<timer_thread> timers_;
   std::unique_ptr<connector> connector_;
   detail::session session_;
   detail::reaper reaper_;
-  detail::prover prover_;
+  detail::lease_keeper keeper_;
   detail::own_nodes own_nodes_;
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;

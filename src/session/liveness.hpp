@@ -16,7 +16,7 @@ namespace latchkey::detail {
 
 /// Until when the grants of one stretch of a session's life are valid; read from any thread.
 /// Once it has been seen in the past it is over for good: no proof revives it.
-class pulse {
+class lease {
  public:
   /// @returns whether grants are valid at `now`.
   bool alive(time_point now) noexcept {

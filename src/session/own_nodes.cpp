@@ -14,7 +14,7 @@ constexpr std::size_t most_reads = 64;
 void own_nodes::add(node_owner& who) {
   ++count_;
   who.watched.is_ = state::young;
-  who.watched.due_ = strand_.now() + youth;
+  who.watched.due_ = monitor_.now() + youth;
   push_back(who);
   if (!timer_ && first_ == &who) read_later(who.watched.due_);
 }
@@ -35,7 +35,7 @@ void own_nodes::remove(node_owner& who) {
 void own_nodes::watch(node_owner& who) {
   if (who.watched.is_ != state::young) return;
   unlink(who);
-  who.watched.due_ = strand_.now();
+  who.watched.due_ = monitor_.now();
   push_front(who);
   read_due();
 }
@@ -43,7 +43,7 @@ void own_nodes::watch(node_owner& who) {
 /// After a reconnect the events of all watches come first, and in no order: the first answer ends that.
 bool own_nodes::sure(const node_owner& who) const noexcept {
   if (!session_.connected() || !session_.answered()) return false;
-  if (who.watched.is_ == state::young) return strand_.now() < who.watched.due_;
+  if (who.watched.is_ == state::young) return monitor_.now() < who.watched.due_;
   return who.watched.is_ == state::watched;
 }
 
@@ -81,7 +81,7 @@ void own_nodes::unlink(node_owner& who) noexcept {
 
 /// One timer for all: each is due so long after its creation. It is left to run for one that has gone.
 void own_nodes::read_later(time_point when) {
-  timer_ = strand_.at(when, [this] {
+  timer_ = monitor_.at(when, [this] {
     timer_ = {};
     read_due();
   });
@@ -90,7 +90,7 @@ void own_nodes::read_later(time_point when) {
 void own_nodes::read_due() {
   starved_ = false;
   if (!first_ || !session_.connected()) return;
-  const auto now = strand_.now();
+  const auto now = monitor_.now();
   while (first_ && first_->watched.due_ <= now) {
     if (reads_.size() >= most_reads) return;  // the next answer goes on
     if (!affordable(*first_)) {
@@ -144,7 +144,7 @@ void own_nodes::on_read(std::uint64_t id, const reply& read) {
     case reply_code::unknown_outcome:
     case reply_code::not_sent:
       if (who.watched.watch_ == 0) {
-        who.watched.due_ = strand_.now();
+        who.watched.due_ = monitor_.now();
         push_front(who);
       }
       who.on_node_unseen(read.code);
@@ -163,7 +163,7 @@ void own_nodes::on_event(node_owner& who, watch_event event) {
     return who.on_node_gone();
   }
   if (session_.connected()) return read(who, true);  // its data has changed
-  who.watched.due_ = strand_.now();
+  who.watched.due_ = monitor_.now();
   push_front(who);
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "bridge/strand.hpp"
+#include "bridge/monitor.hpp"
 #include "session/session.hpp"
 
 namespace latchkey::detail {
@@ -32,7 +32,7 @@ class watch_entry {
   std::uint64_t read_ = 0;  // the one under way; 0: none
 };
 
-/// An entry of ours, waiting or holding, seen from its node. Called with the strand held.
+/// An entry of ours, waiting or holding, seen from its node. Called with the monitor held.
 class node_owner {
  public:
   /// @returns the path of the node.
@@ -56,7 +56,7 @@ class node_owner {
 /// deletions, before that of any node that was deleted later. What is gone within the moment costs no read.
 ///
 /// The watches of a session are sent again in one packet when it reconnects, which must stay below 1 MiB: nodes beyond
-/// a budget of bytes wait until others have gone. With the strand held.
+/// a budget of bytes wait until others have gone. With the monitor held.
 class own_nodes {
  public:
   /// For how long a node is not watched.
@@ -65,7 +65,7 @@ class own_nodes {
   /// Of the paths that are watched, by whomever.
   static constexpr std::size_t most_bytes = 512 * 1024;
 
-  own_nodes(strand& own, session& through) : strand_{own}, session_{through} {}
+  own_nodes(monitor& own, session& through) : monitor_{own}, session_{through} {}
 
   /// The node has just been created, or found.
   void add(node_owner& who);
@@ -99,7 +99,7 @@ class own_nodes {
   void on_read(std::uint64_t id, const reply& read);
   void on_event(node_owner& who, watch_event event);
 
-  strand& strand_;
+  monitor& monitor_;
   session& session_;
   std::size_t count_ = 0;
   node_owner* first_ = nullptr;  // of the young

@@ -45,7 +45,7 @@ void reaper::remove_soon(std::string path) {
   if (!session_.connected()) return;
   obligations_.at(id).is = obligation::state::kept;
   kept_.push_back(id);
-  if (!patience_) patience_ = strand_.in(patience, [this] { stop_keeping(); });
+  if (!patience_) patience_ = monitor_.in(patience, [this] { stop_keeping(); });
 }
 
 void reaper::stop_keeping() {
@@ -56,13 +56,13 @@ void reaper::stop_keeping() {
   }
 }
 
-std::uint64_t reaper::take_along(std::string_view path) {
+std::uint64_t reaper::hand_over(std::string_view path) {
   const auto at =
       std::find_if(kept_.begin(), kept_.end(), [&](std::uint64_t id) { return obligations_.at(id).path == path; });
   if (at == kept_.end() || !session_.connected()) return 0;
   const auto id = *at;
   kept_.erase(at);
-  if (kept_.empty()) strand_.cancel(patience_);
+  if (kept_.empty()) monitor_.cancel(patience_);
   obligations_.at(id).is = obligation::state::under_way;
   return id;
 }
@@ -75,7 +75,7 @@ void reaper::on_connected() {
 }
 
 void reaper::on_session_over() {
-  strand_.cancel(patience_);
+  monitor_.cancel(patience_);
   kept_.clear();
   gathered_.clear();
   removed_.clear();
@@ -149,7 +149,7 @@ void reaper::look_now(std::uint64_t id) {
 
 void reaper::on_removed(std::uint64_t id, reply_code code) {
   --deletions_;
-  settle(id, code);
+  conclude(id, code);
   remove_gathered();
 }
 
@@ -157,18 +157,18 @@ void reaper::on_all_removed(const numbers& ids, bool hurry, reply_code code) {
   --deletions_;
   --batches_;
   if (hurry) --hurried_;
-  settle_all(ids, code);
+  conclude_all(ids, code);
   remove_gathered();
 }
 
 /// All have gone or none has: one that an operator has deleted keeps the others.
-void reaper::settle_all(const numbers& ids, reply_code code) {
+void reaper::conclude_all(const numbers& ids, reply_code code) {
   switch (code) {
     case reply_code::ok:
     case reply_code::unknown_outcome:
     case reply_code::not_sent:
     case reply_code::session_over:
-      for (const auto id : ids) settle(id, code);
+      for (const auto id : ids) conclude(id, code);
       break;
     default:
       for (const auto id : ids) {
@@ -191,11 +191,11 @@ void reaper::on_listed(std::uint64_t id, const reply& listed) {
       return remove_now(id);
     }
   }
-  settle(id, listed.code);
+  conclude(id, listed.code);
 }
 
 /// What the answer means for one of them.
-void reaper::settle(std::uint64_t id, reply_code code) {
+void reaper::conclude(std::uint64_t id, reply_code code) {
   const auto at = obligations_.find(id);
   if (at == obligations_.end()) return;
   auto& what = at->second;

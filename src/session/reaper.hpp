@@ -14,27 +14,27 @@
 #include <utility>
 #include <vector>
 
-#include "bridge/strand.hpp"
+#include "bridge/monitor.hpp"
 #include "session/session.hpp"
 
 namespace latchkey::detail {
 
 /// A node that nobody wants any more is handed to the reaper: it is deleted now, in a moment (`remove_soon`), or after
-/// the next reconnect, until the ensemble has said that it is gone or its session is over. With the strand held.
+/// the next reconnect, until the ensemble has said that it is gone or its session is over. With the monitor held.
 ///
 /// The first few deletions are sent one by one, at once. Those that come while these are under way are gathered, and go
 /// in one transaction, one at a time, with the next answer: at the price of a round trip or two they cost the ensemble
 /// a fraction of what each for itself does (the group commit of databases). Those of which only we need to know are
 /// gathered as soon as anything is under way, and go with the next one of the others at the latest. A node that nobody
-/// wants is as good as gone for the tickets of this session, though their lists may still show it: see `remaining`.
+/// wants is as good as gone for the entries of this session, though their lists may still show it: see `remaining`.
 class reaper {
  public:
-  reaper(strand& own, session& through) : strand_{own}, session_{through} {}
+  reaper(monitor& own, session& through) : monitor_{own}, session_{through} {}
 
   /// Deletes the node at `path`.
   void remove(std::string path) { discharge(add({std::move(path), {}})); }
 
-  /// As `remove`, of a node for which only a ticket of this session waits: not while another deletion is under way.
+  /// As `remove`, of a node for which only an entry of this session waits: not while another deletion is under way.
   void remove_unhurried(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .hurry = false})); }
 
   /// As `remove`, of a node that may well be gone already: not together with others, which it would keep.
@@ -47,9 +47,9 @@ class reaper {
   static constexpr duration patience = std::chrono::microseconds{50};
 
   /// The node at `path` is deleted by a transaction of the caller's, if it still waits for that; the reaper sees to it
-  /// should that fail. @returns a number for `taken_along`; 0 if it waits no more, or there is no connection.
-  std::uint64_t take_along(std::string_view path);
-  void taken_along(std::uint64_t id, reply_code code) { settle_all({id}, code); }
+  /// should that fail. @returns a number for `handed_over`; 0 if it waits no more, or there is no connection.
+  std::uint64_t hand_over(std::string_view path);
+  void handed_over(std::uint64_t id, reply_code code) { conclude_all({id}, code); }
 
   /// Deletes the child of `parent` whose name begins with `prefix`, if the create whose reply was lost has made one.
   void remove_unknown(std::string parent, std::string prefix);
@@ -103,11 +103,11 @@ class reaper {
   void on_removed(std::uint64_t id, reply_code code);
   void on_all_removed(const numbers& ids, bool hurry, reply_code code);
   void on_listed(std::uint64_t id, const reply& listed);
-  void settle(std::uint64_t id, reply_code code);
-  void settle_all(const numbers& ids, reply_code code);
+  void conclude(std::uint64_t id, reply_code code);
+  void conclude_all(const numbers& ids, reply_code code);
   void remember_refused(const std::string& path, reply_code code);
 
-  strand& strand_;
+  monitor& monitor_;
   session& session_;
   std::size_t gather_beyond_ = 8;
   std::map<std::uint64_t, obligation> obligations_;  // in the order they arose

@@ -23,9 +23,9 @@ constexpr std::size_t most_refusals = 64;
 
 }  // namespace
 
-session::session(strand& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
+session::session(monitor& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
                  duration least_timeout)
-    : strand_{own},
+    : monitor_{own},
       connector_{opener},
       listener_{listener},
       wanted_timeout_{timeout},
@@ -35,7 +35,7 @@ session::session(strand& own, connector& opener, std::chrono::milliseconds timeo
 void session::open() {
   ++epoch_;
   info_ = {};
-  opened_at_ = strand_.now();
+  opened_at_ = monitor_.now();
   silence_ = {};
   watched_ = false;
   connected_early_.reset();
@@ -54,14 +54,14 @@ void session::open_later() {
   const auto wait = std::min(slowest_retry, first_retry * (1 << std::min(failures_, 10u)));
   ++failures_;
   const auto jitter = std::uniform_int_distribution<duration::rep>{0, wait.count() / 2}(jitter_);
-  open_timer_ = strand_.in(wait - duration{jitter}, [this] {
+  open_timer_ = monitor_.in(wait - duration{jitter}, [this] {
     open_timer_ = {};
     open();
   });
 }
 
 void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) {
-  strand_.run([&] {
+  monitor_.run([&] {
     --opening_;
     if (epoch != epoch_ || closing_) {
       if (opened) connector_.retire(std::move(opened), [] {});
@@ -82,19 +82,19 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
 
 void session::close(std::function<void()> on_closed) {
   closing_ = true;
-  strand_.cancel(open_timer_);
-  strand_.cancel(move_timer_);
-  strand_.cancel(overseer_);
+  monitor_.cancel(open_timer_);
+  monitor_.cancel(move_timer_);
+  monitor_.cancel(overseer_);
   connected_ = false;
   answer_everything(reply_code::session_over);
   watches_.clear();
   watched_bytes_ = 0;
-  if (!handle_) return void(strand_.in(0ns, std::move(on_closed)));
-  connector_.retire(std::move(handle_), [this, on_closed = std::move(on_closed)] { strand_.run(on_closed); });
+  if (!handle_) return void(monitor_.in(0ns, std::move(on_closed)));
+  connector_.retire(std::move(handle_), [this, on_closed = std::move(on_closed)] { monitor_.run(on_closed); });
 }
 
 void session::on_connection(std::uint64_t epoch, connection_state state, session_info info) {
-  strand_.run([&] {
+  monitor_.run([&] {
     if (epoch != epoch_ || closing_) return;
     switch (state) {
       case connection_state::connected:
@@ -125,9 +125,9 @@ void session::become_connected(session_info info) {
   ever_connected_ = true;
   answered_ = false;
   const bool silent_before = silence_.suspected();
-  silence_.connected(strand_.now(), watched_);
+  silence_.connected(monitor_.now(), watched_);
   if (silent_before) submit({.kind = operation::sync, .path = "/"}, [](reply&) {});
-  strand_.cancel(move_timer_);
+  monitor_.cancel(move_timer_);
   if (log_enabled()) {
     log(log_level::info, fmt::format("connected: session {:#x}, timeout {} ms", info.id, info.timeout.count()));
   }
@@ -137,7 +137,7 @@ void session::become_connected(session_info info) {
 void session::become_disconnected() {
   if (!connected_) return;
   connected_ = false;
-  const bool hopeless = silence_.disconnected(strand_.now(), info_.timeout);
+  const bool hopeless = silence_.disconnected(monitor_.now(), info_.timeout);
   // What was answered has been delivered before this event; the rest has no answer any more.
   answer_everything(reply_code::unknown_outcome);
   look_for_moved_hosts();
@@ -164,7 +164,7 @@ void session::begin_elsewhere(session_info refused, bool is_new) {
   given_ = refused.timeout > wanted_timeout_ ? std::min(given_, duration{refused.timeout}) : duration{refused.timeout};
   if (without.size() > most_refusals) return end(session_end::timeout_refused);
   if (!is_new) return end(session_end::expired, std::move(without));
-  strand_.cancel(move_timer_);
+  monitor_.cancel(move_timer_);
   connector_.retire(std::move(handle_), [] {});
   without_ = std::move(without);
   open();
@@ -172,9 +172,9 @@ void session::begin_elsewhere(session_info refused, bool is_new) {
 
 /// Whoever has been out of reach for longer than a session lasts may be so because every server has a new address.
 void session::look_for_moved_hosts() {
-  strand_.cancel(move_timer_);
+  monitor_.cancel(move_timer_);
   const auto timeout = std::max(wanted_timeout_, duration{info_.timeout});
-  move_timer_ = strand_.in(timeout + timeout / 2, [this] {
+  move_timer_ = monitor_.in(timeout + timeout / 2, [this] {
     move_timer_ = {};
     try {
       connector_.look_for_moved_hosts(epoch_, *this);
@@ -186,7 +186,7 @@ void session::look_for_moved_hosts() {
 }
 
 void session::on_moved(std::uint64_t epoch) {
-  strand_.run([&] {
+  monitor_.run([&] {
     if (epoch != epoch_ || closing_ || connected_ || !handle_) return;
     log(log_level::warning, "there are other servers than this session was given: beginning a new one with those");
     end(session_end::expired);
@@ -197,7 +197,7 @@ void session::end(session_end why, std::vector<std::string> without) {
   connected_ = false;
   without_ = std::move(without);
   if (why == session_end::timeout_refused) info_.timeout = std::chrono::floor<std::chrono::milliseconds>(given_);
-  strand_.cancel(move_timer_);
+  monitor_.cancel(move_timer_);
   if (opening_ != 0) ++epoch_;  // refused before we have heard that it was opened: it will be retired then
   if (handle_) connector_.retire(std::move(handle_), [] {});
   answer_everything(reply_code::session_over);

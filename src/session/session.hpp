@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bridge/strand.hpp"
+#include "bridge/monitor.hpp"
 #include "bridge/znodes.hpp"
 #include "session/liveness.hpp"
 #include "session/silence.hpp"
@@ -23,7 +23,7 @@ namespace latchkey::detail {
 /// Why a session is no more.
 enum class session_end { expired, auth_failed, timeout_refused };
 
-/// Hears of the session, with the strand held.
+/// Hears of the session, with the monitor held.
 class session_listener {
  public:
   virtual void on_connected(bool new_session) = 0;
@@ -48,18 +48,18 @@ struct watch_id {
 /// Holds the current session: opens one, keeps requests in flight, ends what the connection's loss has left open,
 /// routes watches, frees stuck requests, and after an expiry begins again; so, too, when a server gives no session as
 /// short as was asked for while others may, and when no connection brings an answer (`silence`). All of it with the
-/// strand held, but for the listeners' entry points, which take it.
+/// monitor held, but for the listeners' entry points, which take it.
 class session final : connector_listener {
  public:
   using reply_callback = std::function<void(reply&)>;
   using watch_callback = std::function<void(watch_event)>;
 
   /// @param least_timeout a session with a shorter timeout is of no use
-  session(strand& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
+  session(monitor& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
           duration least_timeout = {});
 
   void open();
-  /// Closes the session; `on_closed` runs, with the strand held, when nothing of it is left. What is still being opened
+  /// Closes the session; `on_closed` runs, with the monitor held, when nothing of it is left. What is still being opened
   /// is not waited for: it may ask name servers that do not answer, and is closed as soon as it has been opened.
   void close(std::function<void()> on_closed);
 
@@ -138,7 +138,7 @@ class session final : connector_listener {
   void answer_everything(reply_code code);
   void watch_over_requests();
 
-  strand& strand_;
+  monitor& monitor_;
   connector& connector_;
   session_listener& listener_;
   duration wanted_timeout_;

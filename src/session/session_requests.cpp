@@ -89,14 +89,14 @@ void session::send_in_turn(waiting next) {
 
 void session::send(waiting next) {
   const auto kind = next.what.kind;
-  const auto sent = strand_.now();  // before it is sent: a proof must not look younger than it is
+  const auto sent = monitor_.now();  // before it is sent: a proof must not look younger than it is
   const auto id = first_id_ + pending_.size();
   const bool is_sent = handle_ && handle_->send(id, std::move(next.what));
   pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), !is_sent});
   ++unanswered_;
   if (is_sent) silence_.asked();
   // Not at once: who sends it again should find another state of affairs.
-  if (!is_sent) strand_.in(10ms, [this, id] { answer_refused(id + 1); });
+  if (!is_sent) monitor_.in(10ms, [this, id] { answer_refused(id + 1); });
   watch_over_requests();
 }
 
@@ -109,7 +109,7 @@ void session::send_backlog() {
 }
 
 void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
-  strand_.run([&] {
+  monitor_.run([&] {
     if (epoch != epoch_) return;
     answered_ = true;
     if (is_of_server(with.code)) silence_.answered();
@@ -185,7 +185,7 @@ void session::answer_everything(reply_code code) {
 }
 
 void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view path) {
-  strand_.run([&] {
+  monitor_.run([&] {
     if (epoch != epoch_) return;
     silence_.answered();
     const std::string key{path};
@@ -212,10 +212,10 @@ void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view 
 void session::watch_over_requests() {
   if (overseer_ || pending_.empty()) return;
   const auto patience = duration{info_.timeout} / 8;
-  overseer_ = strand_.at(std::max(pending_.front().sent, last_nudge_) + patience, [this, patience] {
+  overseer_ = monitor_.at(std::max(pending_.front().sent, last_nudge_) + patience, [this, patience] {
     overseer_ = {};
     if (!connected_ || pending_.empty()) return;
-    const auto now = strand_.now();
+    const auto now = monitor_.now();
     if (now - pending_.front().sent >= info_.timeout) {
       auto oldest = take(first_id_);
       reply nothing;

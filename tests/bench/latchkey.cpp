@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 std::unique_ptr<latchkey::client> connect(const std::string& host) {
   auto client = std::make_unique<latchkey::client>(host);
-  if (!client->wait_until_connected(10s)) throw std::runtime_error{"no session in 10 s"};
+  if (!client->wait_for_connection(10s)) throw std::runtime_error{"no session in 10 s"};
   return client;
 }
 

@@ -20,7 +20,7 @@ namespace bench {
 namespace {
 
 constexpr std::size_t fibers = 64;
-constexpr std::size_t outsiders = 8;
+constexpr std::size_t remote_waiters = 8;
 
 /// How many turns pass on the inside, for those outside to see.
 struct turns_seen {
@@ -73,12 +73,12 @@ figures turns_64(clients& all, const route& to, double seconds) {
 figures turns_64_outside(clients& all, const route& to, double seconds) {
   const std::string path = "/bench/latchkey/turns_outside";
   latchkey::mutex lock{all.at(to, 0), path};
-  for (std::size_t i = 1; i <= outsiders; ++i) all.at(to, i);
+  for (std::size_t i = 1; i <= remote_waiters; ++i) all.at(to, i);
   turns_seen seen;
   {
     const time_is_up over{seconds};
     std::jthread outside{
-        [&] { in_threads(outsiders, [&](std::size_t i) { contend(all.at(to, i + 1), path, seen, over); }); }};
+        [&] { in_threads(remote_waiters, [&](std::size_t i) { contend(all.at(to, i + 1), path, seen, over); }); }};
     take_turns(lock, seen, over);
   }
   auto result = rate_of(static_cast<double>(seen.turns.load()), seconds);

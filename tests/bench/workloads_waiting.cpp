@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <latchkey/fair_mutex.hpp>
-#include <latchkey/queue_view.hpp>
+#include <latchkey/queue_snapshot.hpp>
 #include <latchkey/ticket.hpp>
 
 #include "fibers.hpp"
@@ -180,7 +180,7 @@ figures hand_off(clients& all, const route& to, double seconds, std::size_t wait
     early.push_back(waiting.cpu_per_early_hand_off());
     preemptions.push_back(waiting.preemptions());
     // The locals do not wait for the deletions, those outside do; and the next pass is to find nothing of this one.
-    while (!latchkey::queue_view{client, lock.path()}.contenders().empty()) boost::this_fiber::sleep_for(1ms);
+    while (!latchkey::queue_snapshot{client, lock.path()}.contenders().empty()) boost::this_fiber::sleep_for(1ms);
     deletions.push_back(seconds_since(start) * 1e6 / static_cast<double>(waiters));
   } while (seconds_since(begin) < seconds);
   return {{"us_per_hand_off", median(grants)},         {"us_cpu_per_hand_off", median(cpu)},

@@ -106,7 +106,7 @@ TEST_SUITE("bad input") {
     CHECK(code == errc::session_timeout_refused);
     CHECK(mentions(what, "100 ms"));
     CHECK(mentions(what, "1000 ms"));
-    CHECK(failure_of([&] { owner.wait_until_connected(1s); }).first == errc::session_timeout_refused);
+    CHECK(failure_of([&] { owner.wait_for_connection(1s); }).first == errc::session_timeout_refused);
   }
 
   TEST_CASE("credentials that the ensemble does not accept are an error, not a wait") {
@@ -126,11 +126,11 @@ TEST_SUITE("bad input") {
     client stranger{servers().connect_string(), quick()};
     mutex lock{stranger, path};
     const auto [code, what] = failure_of([&] { lock.lock(); });
-    CHECK(code == errc::not_authorised);
+    CHECK(code == errc::not_authorized);
     CHECK(mentions(what, path));
     CHECK(mentions(what, "permissions"));
-    CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::not_authorised);
-    CHECK(failure_of([&] { mutex(stranger, path + "/below/it").lock(); }).first == errc::not_authorised);
+    CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::not_authorized);
+    CHECK(failure_of([&] { mutex(stranger, path + "/below/it").lock(); }).first == errc::not_authorized);
 
     client colleague{servers().connect_string(), with_password("alice:secret")};
     mutex ours{colleague, path};
@@ -156,12 +156,12 @@ TEST_SUITE("bad input") {
     lock.unlock();
     for (int i = 0; i < 3; ++i) {
       const auto [code, what] = failure_of([&] { lock.lock(); });
-      CHECK(code == errc::not_authorised);
+      CHECK(code == errc::not_authorized);
       CHECK(mentions(what, path));
       CHECK(mentions(what, "delete"));
     }
-    CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::not_authorised);
-    CHECK(failure_of([&] { mutex(stranger, path).lock(); }).first == errc::not_authorised);
+    CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::not_authorized);
+    CHECK(failure_of([&] { mutex(stranger, path).lock(); }).first == errc::not_authorized);
     CHECK(queue_at(path).size() <= 2);
     stranger.close();
     CHECK(queued(path, 0));

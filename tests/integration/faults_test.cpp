@@ -91,7 +91,7 @@ TEST_SUITE("faults") {
     CHECK_FALSE(lock.held());
     CHECK(queue_at(path).size() == 1);
     here.net.heal();
-    REQUIRE(here.owner.wait_until_connected(patience()));
+    REQUIRE(here.owner.wait_for_connection(patience()));
     const auto connected = std::chrono::steady_clock::now();
     CHECK(queued(path, 0));
     CHECK(std::chrono::steady_clock::now() - connected < patience() / 15);  // a second, where nothing slows us down

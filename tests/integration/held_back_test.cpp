@@ -70,8 +70,8 @@ std::int64_t newest_write(std::size_t leader) { return servers().admin(leader).s
 class attack {
  public:
   explicit attack(int i) : index_{i} {
-    REQUIRE(first.wait_until_connected(patience()));
-    REQUIRE(second.wait_until_connected(patience()));
+    REQUIRE(first.wait_for_connection(patience()));
+    REQUIRE(second.wait_for_connection(patience()));
     servers().create_all(path_);
   }
   ~attack() {

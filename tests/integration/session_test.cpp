@@ -83,7 +83,7 @@ TEST_SUITE("session") {
                      return options;
                    }()};
     mutex lock{nowhere, "/a"};
-    CHECK_FALSE(nowhere.wait_until_connected(20ms));
+    CHECK_FALSE(nowhere.wait_for_connection(20ms));
     CHECK_FALSE(lock.try_lock());
     CHECK_FALSE(lock.try_lock_for(50ms));
     on_threads all;

@@ -74,8 +74,8 @@ TEST_SUITE("session timeout") {
     net.cut(2);
     client first{net.connect_string(), quick(12s)};
     client second{all.connect_string(1) + "," + all.connect_string(2), quick(4s)};
-    REQUIRE(first.wait_until_connected(patience()));
-    REQUIRE(second.wait_until_connected(patience()));
+    REQUIRE(first.wait_for_connection(patience()));
+    REQUIRE(second.wait_for_connection(patience()));
     REQUIRE(first.session_timeout() == 12s);
     const auto session = first.session_id();
     worst overlaps;
@@ -93,7 +93,7 @@ TEST_SUITE("session timeout") {
     overlaps.add(changed.finish(eye, true));
 
     net.heal();
-    REQUIRE(first.wait_until_connected(patience()));
+    REQUIRE(first.wait_for_connection(patience()));
     REQUIRE(first.session_timeout() == 4s);
     pair_of_clients after{all, first, second};
     after.begin();

@@ -130,7 +130,7 @@ TEST_SUITE("shared mutex") {
       read.set();
     });
     all.start([&] {
-      REQUIRE(queued(path, 2));  // the reader's place; the writer waits for the seat
+      REQUIRE(queued(path, 2));  // the reader's place; the writer waits for the cohort
       writer_comes.set();
       lock.lock();
       writer_in = true;

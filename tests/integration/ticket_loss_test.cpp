@@ -146,7 +146,7 @@ TEST_SUITE("ticket") {
     proxy net{servers().addresses()};
     client owner{net.connect_string(), quick(10s)};
     fair_mutex lock{owner, path};
-    REQUIRE(owner.wait_until_connected(patience()));
+    REQUIRE(owner.wait_for_connection(patience()));
     actors all;
     all.start([&] {
       std::stop_source stop;

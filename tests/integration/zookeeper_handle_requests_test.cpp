@@ -10,7 +10,7 @@ TEST_SUITE_BEGIN("zookeeper handle");
 
 TEST_CASE("a create and a list sent back to back are answered in order, and the list shows the node") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   CHECK(session.ask(create("/pipelined")).code == reply_code::ok);
   const auto created = session.send(create("/pipelined/ticket-", create_mode::ephemeral_sequential));
   const auto listed = session.send(on_path(operation::children, "/pipelined"));
@@ -25,7 +25,7 @@ TEST_CASE("a create and a list sent back to back are answered in order, and the 
 
 TEST_CASE("what the server refuses is told apart") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/told"));
   const auto ephemeral = session.ask(create("/told/e-", create_mode::ephemeral_sequential)).path;
   CHECK(session.ask(create("/told")).code == reply_code::node_exists);
@@ -40,7 +40,7 @@ TEST_CASE("what the server refuses is told apart") {
 
 TEST_CASE("a request with a path that is none is not sent") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   CHECK(session.send(on_path(operation::get, "no/slash")) == 0);
   CHECK(session.send(check({})) == 0);
   CHECK(session.send(check({"/", "/trailing/", "relative"})) == 0);
@@ -58,7 +58,7 @@ TEST_CASE("a request with a path that is none is not sent") {
 
 TEST_CASE("a container is made, and goes when its last child has gone") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   const auto made = session.ask(create("/container", create_mode::container));
   CHECK(made.code == reply_code::ok);
   CHECK(made.path == "/container");
@@ -72,7 +72,7 @@ TEST_CASE("a container is made, and goes when its last child has gone") {
 
 TEST_CASE("a check of many nodes says which one is missing") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   for (const auto* path : {"/checked", "/checked/a", "/checked/b", "/checked/c"}) session.ask(create(path));
   const auto good = session.ask(check({"/checked/a", "/checked/b", "/checked/c"}));
   CHECK(good.code == reply_code::ok);
@@ -84,7 +84,7 @@ TEST_CASE("a check of many nodes says which one is missing") {
 
 TEST_CASE("a set changes the data and nothing else") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/settable"));
   const auto before = session.ask(on_path(operation::get, "/settable")).stat;
   const auto changed = session.ask(set("/settable", "new"));
@@ -106,7 +106,7 @@ TEST_CASE("a node tells when it was created") {
     return std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
   };
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   const auto before = now();
   const auto made = session.ask(create("/dated"));
   const auto after = now();
@@ -117,7 +117,7 @@ TEST_CASE("a node tells when it was created") {
 
 TEST_CASE("a replace makes the new node ours and removes the old one, in one transaction") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/swap"));
   const auto old = session.ask(create("/swap/old-", create_mode::ephemeral_sequential)).path;
   const auto done = session.ask(replace(old, "/swap/new", "mine"));
@@ -136,7 +136,7 @@ TEST_CASE("a replace or a requeue whose old node is missing creates nothing") {
   for (const auto& missing :
        {replace("/swap-missing/old", "/swap-missing/new"), requeue("/swap-missing/old", "/swap-missing/new-")}) {
     one_session session;
-    session.wait_until_connected();
+    session.wait_for_connection();
     session.ask(create("/swap-missing"));
     const auto done = session.ask(missing);
     CHECK(done.code == reply_code::no_node);
@@ -148,7 +148,7 @@ TEST_CASE("a replace or a requeue whose old node is missing creates nothing") {
 
 TEST_CASE("a replace whose new node exists leaves both as they were") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   for (const auto* path : {"/swap-taken", "/swap-taken/old", "/swap-taken/new"}) session.ask(create(path));
   const auto done = session.ask(replace("/swap-taken/old", "/swap-taken/new", "mine"));
   CHECK(done.code == reply_code::node_exists);
@@ -159,7 +159,7 @@ TEST_CASE("a replace whose new node exists leaves both as they were") {
 
 TEST_CASE("a requeue gives the next number to a new node of ours, and removes the old one, in one transaction") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/again"));
   auto last = session.ask(create("/again/a-", create_mode::ephemeral_sequential)).path;
   CHECK(last == "/again/a-0000000000");
@@ -182,7 +182,7 @@ TEST_CASE("a requeue gives the next number to a new node of ours, and removes th
 
 TEST_CASE("a requeue keeps its container: that has never been empty") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/again-contained", create_mode::container));
   auto last = session.ask(create("/again-contained/a-", create_mode::ephemeral_sequential)).path;
   session.ask(on_path(operation::get, "/again-contained", true));
@@ -197,7 +197,7 @@ TEST_CASE("a requeue keeps its container: that has never been empty") {
 
 TEST_CASE("a remove_all deletes all in one transaction, or nothing") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/many"));
   std::vector<std::string> nodes;
   for (int i = 0; i < 100; ++i)
@@ -225,14 +225,14 @@ TEST_CASE("a remove_all deletes all in one transaction, or nothing") {
 TEST_CASE("a set or a replace whose answer is lost is answered unknown, and has happened") {
   zk::proxy proxy{ensemble().addresses()};
   one_session session{options_for(proxy.connect_string())};
-  session.wait_until_connected();
+  session.wait_for_connection();
   for (const auto* path : {"/unknown", "/unknown/old"}) session.ask(create(path));
   proxy.drop_reply_of_next(zk::opcode::set_data);
   CHECK(session.ask(set("/unknown", "new")).code == reply_code::unknown_outcome);
-  session.wait_until_connected();
+  session.wait_for_connection();
   proxy.drop_reply_of_next(zk::opcode::multi);
   CHECK(session.ask(replace("/unknown/old", "/unknown/new")).code == reply_code::unknown_outcome);
-  session.wait_until_connected();
+  session.wait_for_connection();
   CHECK(session.ask(on_path(operation::get, "/unknown")).data == "new");
   CHECK(session.ask(on_path(operation::children, "/unknown")).children == std::vector<std::string>{"new"});
 }
@@ -240,14 +240,14 @@ TEST_CASE("a set or a replace whose answer is lost is answered unknown, and has 
 TEST_CASE("a set or a replace that is lost on its way is answered unknown, and has not happened") {
   zk::proxy proxy{ensemble().addresses()};
   one_session session{options_for(proxy.connect_string())};
-  session.wait_until_connected();
+  session.wait_for_connection();
   for (const auto* path : {"/strayed", "/strayed/old"}) session.ask(create(path));
   proxy.drop_next(zk::opcode::set_data);
   CHECK(session.ask(set("/strayed", "new")).code == reply_code::unknown_outcome);
-  session.wait_until_connected();
+  session.wait_for_connection();
   proxy.drop_next(zk::opcode::multi);
   CHECK(session.ask(replace("/strayed/old", "/strayed/new")).code == reply_code::unknown_outcome);
-  session.wait_until_connected();
+  session.wait_for_connection();
   CHECK(session.ask(on_path(operation::get, "/strayed")).data == "data");
   CHECK(session.ask(on_path(operation::children, "/strayed")).children == std::vector<std::string>{"old"});
 }
@@ -257,14 +257,14 @@ TEST_CASE("credentials let in whom the ACL names, and nobody else") {
   options.authentication = {{"digest", "owner:secret"}};
   options.acl = {{"auth", "", "cdrwa"}};
   one_session owner{options};
-  owner.wait_until_connected();
+  owner.wait_for_connection();
   CHECK(owner.ask(create("/private")).code == reply_code::ok);
   CHECK(owner.ask(create("/private/node")).code == reply_code::ok);
   CHECK(owner.ask(create("/private/old")).code == reply_code::ok);
   CHECK(owner.ask(replace("/private/old", "/private/new")).code == reply_code::ok);
   options.authentication = {{"digest", "owner:wrong"}};
   one_session other{options};
-  other.wait_until_connected();
+  other.wait_for_connection();
   CHECK(other.ask(on_path(operation::get, "/private/node")).code == reply_code::no_permission);
   CHECK(other.ask(on_path(operation::get, "/private/new")).code == reply_code::no_permission);
   CHECK(other.ask(create("/private/mine")).code == reply_code::no_permission);

@@ -8,7 +8,7 @@ TEST_SUITE_BEGIN("zookeeper handle");
 
 TEST_CASE("a session connects and tells its id and the negotiated timeout") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   CHECK(session.info_.id != 0);
   CHECK(session.info_.timeout == 4s);
   CHECK(session.states_.front() == connection_state::connected);
@@ -27,7 +27,7 @@ TEST_CASE("an authentication scheme that the server does not know ends the sessi
 
 TEST_CASE("a connection lost and regained is told, and the session stays") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   const auto id = session.info_.id;
   const auto path = session.ask(create("/survivor-", create_mode::ephemeral_sequential)).path;
   ensemble().kill(0);
@@ -37,14 +37,14 @@ TEST_CASE("a connection lost and regained is told, and the session stays") {
   const auto lost = session.ask(create("/lost"));
   CHECK(may_have_happened(lost.code));
   ensemble().start(0);
-  session.wait_until_connected();
+  session.wait_for_connection();
   CHECK(session.info_.id == id);
   CHECK(session.ask(on_path(operation::get, path)).stat.ephemeral_owner == id);
 }
 
 TEST_CASE("an expired session is told, and takes no more requests") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   CHECK(ensemble().expire(session.info_.id));
   session.wait_for(connection_state::expired);
   CHECK(session.send(create("/never")) == 0);
@@ -55,7 +55,7 @@ TEST_CASE("an expired session is told, and takes no more requests") {
 
 TEST_CASE("requests in flight when the session expires leave nothing behind") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   ensemble().pause(0);
   for (int i = 0; i < 1000; ++i) session.send(on_path(operation::get, "/", true));
   for (int i = 0; i < 1000; ++i) session.send(check({"/", "/"}));
@@ -68,7 +68,7 @@ TEST_CASE("requests in flight when the session expires leave nothing behind") {
 
 TEST_CASE("thousands of requests in flight when the session is closed leave nothing behind") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   ensemble().pause(0);
   for (int i = 0; i < 2000; ++i) session.send(on_path(operation::get, "/", true));
   for (int i = 0; i < 1000; ++i) session.send(check({"/", "/"}));
@@ -81,11 +81,11 @@ TEST_CASE("thousands of requests in flight when the session is closed leave noth
 
 TEST_CASE("closing sends what was sent before, and ends the session at once") {
   one_session other;
-  other.wait_until_connected();
+  other.wait_for_connection();
   other.ask(create("/closing"));
   {
     one_session session;
-    session.wait_until_connected();
+    session.wait_for_connection();
     session.ask(create("/closing/e-", create_mode::ephemeral_sequential));
     session.send(create("/closing/last"));
   }
@@ -96,7 +96,7 @@ TEST_CASE("closing sends what was sent before, and ends the session at once") {
 TEST_CASE("a session can be retired from within its own callback") {
   one_session session;
   session.on_each_reply([&] { session.retire(); });
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.send(on_path(operation::get, "/"));
   session.wait([&] { return session.closed_; });
 }
@@ -116,7 +116,7 @@ TEST_CASE("credentials are not lost when the first attempts to connect fail") {
   one_session session{options};
   session.wait([&] { return session.opened_; });
   ensemble().start(0);
-  session.wait_until_connected();
+  session.wait_for_connection();
   CHECK(session.ask(create("/patient")).code == reply_code::ok);
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("hosts that do not resolve are told by name, and left out when another
   auto options = options_for();
   options.hosts.push_back("no-such-host.invalid:2181");
   one_session somewhere{options};
-  somewhere.wait_until_connected();
+  somewhere.wait_for_connection();
 }
 
 TEST_CASE("options that cannot work are refused at construction") {

@@ -119,7 +119,7 @@ class one_session final : connector_listener {
     REQUIRE(heard_.wait_for(lock, limit, until));
   }
 
-  void wait_until_connected() { wait_for(connection_state::connected); }
+  void wait_for_connection() { wait_for(connection_state::connected); }
   void wait_for(connection_state state) {
     wait([&] { return opened_ && !states_.empty() && states_.back() == state; });
   }

@@ -12,7 +12,7 @@ TEST_SUITE_BEGIN("zookeeper handle");
 
 TEST_CASE("a get reads data and owner, and its watch tells of the deletion") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/watched"));
   const auto read = session.ask(on_path(operation::get, "/watched", true));
   CHECK(read.data == "data");
@@ -24,7 +24,7 @@ TEST_CASE("a get reads data and owner, and its watch tells of the deletion") {
 
 TEST_CASE("the watches of the data and of the children of a node do not end one another") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   for (const std::string path : {"/data-first", "/children-first"}) {
     session.ask(create(path));
     session.ask(on_path(operation::get, path, true));
@@ -44,7 +44,7 @@ TEST_CASE("the watches of the data and of the children of a node do not end one 
 
 TEST_CASE("a child watch tells once, and the next list watches again") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/parent"));
   CHECK(session.ask(on_path(operation::children, "/parent", true)).children.empty());
   session.ask(create("/parent/a"));
@@ -59,7 +59,7 @@ TEST_CASE("a child watch tells once, and the next list watches again") {
 
 TEST_CASE("the end of a node that is watched in both ways is told once") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/both"));
   session.ask(on_path(operation::get, "/both", true));
   session.ask(on_path(operation::children, "/both", true));
@@ -71,7 +71,7 @@ TEST_CASE("the end of a node that is watched in both ways is told once") {
 TEST_CASE("both watches are kept over a lost connection, and tell afterwards what they have missed") {
   zk::proxy proxy{ensemble().addresses()};
   one_session session{options_for(proxy.connect_string())};
-  session.wait_until_connected();
+  session.wait_for_connection();
   for (const auto* path : {"/gone", "/grown", "/same"}) {
     session.ask(create(path));
     session.ask(on_path(operation::get, path, true));
@@ -82,7 +82,7 @@ TEST_CASE("both watches are kept over a lost connection, and tell afterwards wha
   ensemble().remove("/gone");
   ensemble().create("/grown/child");
   proxy.heal();
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(on_path(operation::sync, "/"));
   auto told = session.watches_;
   std::sort(told.begin(), told.end());
@@ -95,7 +95,7 @@ TEST_CASE("both watches are kept over a lost connection, and tell afterwards wha
 
 TEST_CASE("a replace tells who watches the old node and who watches the children, before it is answered") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/exchange"));
   session.ask(create("/exchange/old"));
   session.ask(on_path(operation::get, "/exchange/old", true));
@@ -111,8 +111,8 @@ TEST_CASE("a replace tells who watches the old node and who watches the children
 TEST_CASE("a requeue tells who watches the old node that it has gone") {
   one_session session;
   one_session other;
-  session.wait_until_connected();
-  other.wait_until_connected();
+  session.wait_for_connection();
+  other.wait_for_connection();
   session.ask(create("/again-watched"));
   const auto old = session.ask(create("/again-watched/a-", create_mode::ephemeral_sequential)).path;
   CHECK(other.ask(on_path(operation::get, old, true)).code == reply_code::ok);
@@ -122,7 +122,7 @@ TEST_CASE("a requeue tells who watches the old node that it has gone") {
 
 TEST_CASE("a get of a missing node leaves no watch") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   CHECK(session.ask(on_path(operation::get, "/missing", true)).code == reply_code::no_node);
   ensemble().create("/missing");
   session.ask(on_path(operation::sync, "/"));
@@ -131,7 +131,7 @@ TEST_CASE("a get of a missing node leaves no watch") {
 
 TEST_CASE("a watch speaks before the answer to a later request") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/early"));
   session.ask(on_path(operation::get, "/early", true));
   const auto removed = session.send(on_path(operation::remove, "/early"));
@@ -142,7 +142,7 @@ TEST_CASE("a watch speaks before the answer to a later request") {
 
 TEST_CASE("a child watch speaks before the answer to a later request") {
   one_session session;
-  session.wait_until_connected();
+  session.wait_for_connection();
   session.ask(create("/early-children"));
   session.ask(on_path(operation::children, "/early-children", true));
   const auto created = session.send(create("/early-children/child"));

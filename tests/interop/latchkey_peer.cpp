@@ -101,7 +101,7 @@ class contender {
     options.session_timeout = std::chrono::milliseconds{session_timeout};
     options.label = name_;
     client_.emplace(connect, options);
-    client_->wait_until_connected(std::chrono::minutes{1});
+    client_->wait_for_connection(std::chrono::minutes{1});
     return "open " + std::to_string(client_->session_id());
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/mutex.hpp>
-#include <latchkey/queue_view.hpp>
+#include <latchkey/queue_snapshot.hpp>
 
 #include <doctest/doctest.h>
 
@@ -68,7 +68,7 @@ TEST_SUITE("views") {
   TEST_CASE("latchkey lists all contenders, in order, with their data") {
     one_of_each all;
     client looks{servers().connect_string(), quick(10s)};
-    const queue_view queue{looks, all.path};
+    const queue_snapshot queue{looks, all.path};
     const auto nodes = queue_at(all.path);
     REQUIRE(queue.contenders().size() == 3);
     REQUIRE(queue.holders().size() == 1);
@@ -94,7 +94,7 @@ TEST_SUITE("views") {
     python.take("read", path);
     waits.queue_up("write", path);
     REQUIRE(queued(path, 3));
-    const queue_view queue{looks, path};
+    const queue_snapshot queue{looks, path};
     REQUIRE(queue.holders().size() == 2);
     REQUIRE(queue.waiters().size() == 1);
     CHECK(queue.holders()[0].what == contender::kind::read);
@@ -120,7 +120,7 @@ TEST_SUITE("views") {
     ours.unlock();
   }
 
-  TEST_CASE("revoke() reaches a RevocationListener of Curator") {
+  TEST_CASE("ask_to_release() reaches a RevocationListener of Curator") {
     for (const auto* kind : {"mutex", "write", "read"}) {
       CAPTURE(kind);
       const auto path = fresh_path();
@@ -128,7 +128,7 @@ TEST_SUITE("views") {
       contender_there java{curator(), fresh_name("curator")};
       java.ask(std::string{"take_revocable "} + kind + " " + path);
       java.say("asked");
-      CHECK(revoke(here, path) == 1);
+      CHECK(ask_to_release(here, path) == 1);
       CHECK(java.answer() == "asked");
       CHECK(java.believes());
       java.release();

@@ -73,7 +73,7 @@ struct contender_process {
         net{servers.addresses()},
         owner{net.connect_string(), client_options{.session_timeout = timeout, .label = name}},
         lock{owner, path} {
-    if (!owner.wait_until_connected(patience)) throw std::runtime_error{"no connection"};
+    if (!owner.wait_for_connection(patience)) throw std::runtime_error{"no connection"};
   }
 
   void start() {
@@ -151,12 +151,12 @@ json record_queue() {
     return now;
   };
   wait_for("the first holds", [&] { return all[0]->holds.load(); });
-  result["before"] = settle();
+  result["before"] = conclude();
   for (const auto& each : all) each->net.reset_requests();
   all[0]->may_release.set_value();
   wait_for("the second holds", [&] { return all[1]->holds.load(); });
   wait_for("the first entry is gone", [&] { return servers.children(path).size() == all.size() - 1; });
-  result["after"] = settle();
+  result["after"] = conclude();
   json sent = json::object();
   for (const auto& each : all) {
     sent[each->name] = json::object();

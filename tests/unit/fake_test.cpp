@@ -20,7 +20,7 @@ struct stage {
     REQUIRE(client.connect());
   }
   /// All servers have what is committed.
-  void settle() { time.run_for(100ms); }
+  void conclude() { time.run_for(100ms); }
 
   simulation time;
   fake_ensemble ensemble;

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using detail::contender_kind;
 using detail::operation;
-using outcome = detail::caller::outcome;
+using outcome = detail::waiter::outcome;
 
 client_options with_timeout(std::chrono::milliseconds timeout, bool keep_ready = true) {
   client_options options;

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "queue/ownership_state.hpp"
+#include "queue/grant_phase.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -172,8 +172,8 @@ TEST_SUITE("liveness") {
     CHECK(clock.fresh(start + 6s));
   }
 
-  TEST_CASE("a pulse that has been seen to end is not revived") {
-    pulse beat;
+  TEST_CASE("a lease that has been seen to end is not revived") {
+    lease beat;
     CHECK(beat.extend(start + 4s));
     CHECK(beat.alive(start));
     CHECK(beat.alive(start + 4s - 1ns));
@@ -186,8 +186,8 @@ TEST_SUITE("liveness") {
   }
 
   TEST_CASE("every state of ownership, every event") {
-    using enum ownership_state;
-    using enum ownership_event;
+    using enum grant_phase;
+    using enum grant_event;
     for (const auto from : {held, suspect}) {
       CHECK(after(from, proof_overdue) == suspect);
       CHECK(after(from, proof) == held);

@@ -18,7 +18,7 @@ struct kept_place : calm_world {
   kept_place() {
     REQUIRE(ends(lock.queue(place, 1), outcome::granted));
     wear_out_lease(one);
-    REQUIRE_FALSE(one.run([&] { return one.core()->prover().fresh(); }));
+    REQUIRE_FALSE(one.run([&] { return one.core()->lease_keeper().fresh(); }));
   }
   ~kept_place() { lock.shut(); }
 };

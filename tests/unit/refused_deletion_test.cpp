@@ -24,7 +24,7 @@ struct left_behind : calm_world {
     REQUIRE(ensemble.children("/q").size() == 1);
   }
   bool is_refused(const simulated_lock::call& call) {
-    return ends(call, outcome::failed) && call->why->code == errc::not_authorised;
+    return ends(call, outcome::failed) && call->why->code == errc::not_authorized;
   }
 
   lock_family family;

@@ -139,7 +139,7 @@ TEST_SUITE("requeue") {
     w.ensemble.forbid(operation::create, "/q");
     const auto again = w.lock->enter(1, mode, {});
     REQUIRE(w.ends(again, outcome::failed));
-    CHECK(again->why->code == errc::not_authorised);
+    CHECK(again->why->code == errc::not_authorized);
     CHECK(w.nothing_is_left());
   }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <latchkey/log.hpp>
-#include <latchkey/queue_view.hpp>
+#include <latchkey/queue_snapshot.hpp>
 
 #include "fake/wire_server.hpp"
 #include "session/client_core.hpp"
@@ -32,9 +32,9 @@ client_options session_of(std::chrono::milliseconds timeout) {
 std::error_code error_of_view(const std::string& list) {
   wire_server server{{.list = list}};
   client owner{server.address(), session_of(4s)};
-  REQUIRE(owner.wait_until_connected(long_enough));
+  REQUIRE(owner.wait_for_connection(long_enough));
   try {
-    queue_view{owner, "/q", long_enough};
+    queue_snapshot{owner, "/q", long_enough};
   } catch (const error& failure) {
     return failure.code();
   }
@@ -82,7 +82,7 @@ TEST_SUITE("wire") {
       wire_server other{{.timeout = 20s}};
       wire_server ours{{.timeout = 4s}};
       client owner{other.address() + "," + ours.address(), session_of(4s)};
-      REQUIRE(owner.wait_until_connected(long_enough));
+      REQUIRE(owner.wait_for_connection(long_enough));
       CHECK(owner.session_timeout() == 4s);
       CHECK(other.sessions() <= 1);
     }
@@ -94,7 +94,7 @@ TEST_SUITE("wire") {
     client owner{one.address() + "," + two.address(), session_of(4s)};
     std::string what;
     try {
-      owner.wait_until_connected(long_enough);
+      owner.wait_for_connection(long_enough);
     } catch (const error& failure) {
       CHECK(failure.code() == errc::session_timeout_refused);
       what = failure.what();
@@ -108,8 +108,8 @@ TEST_SUITE("wire") {
     error_lines log;
     wire_server server{{.timeout = 1s, .closes_on_requests = true}};
     client owner{server.address(), session_of(1s)};
-    REQUIRE(owner.wait_until_connected(long_enough));
-    std::thread asking{[&] { CHECK_THROWS_AS((queue_view{owner, "/q", long_enough}), error); }};
+    REQUIRE(owner.wait_for_connection(long_enough));
+    std::thread asking{[&] { CHECK_THROWS_AS((queue_snapshot{owner, "/q", long_enough}), error); }};
     CHECK(server.has_given(2));
     CHECK(log.mention("jute.maxbuffer"));
     owner.close();
@@ -120,9 +120,9 @@ TEST_SUITE("wire") {
     error_lines log;
     wire_server server{{.timeout = 1s, .closes_on_watches = true}};
     client owner{server.address(), session_of(1s)};
-    REQUIRE(owner.wait_until_connected(long_enough));
+    REQUIRE(owner.wait_for_connection(long_enough));
     std::promise<void> watched;
-    owner.core()->strand().run([&] {
+    owner.core()->monitor().run([&] {
       owner.core()->session().submit(
           {.kind = detail::operation::get, .path = "/a"}, [&](detail::reply&) { watched.set_value(); },
           [](detail::watch_event) {});
@@ -131,7 +131,7 @@ TEST_SUITE("wire") {
     server.disconnect();
     CHECK(server.has_given(2));
     CHECK(log.mention("jute.maxbuffer"));
-    REQUIRE(owner.wait_until_connected(long_enough));
+    REQUIRE(owner.wait_for_connection(long_enough));
   }
 }
 

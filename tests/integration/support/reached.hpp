@@ -30,7 +30,7 @@ struct reached_by_proxy {
   client owner;
 
   explicit reached_by_proxy(client_options options = quick()) : owner{net.connect_string(), std::move(options)} {
-    REQUIRE(owner.wait_until_connected(patience()));
+    REQUIRE(owner.wait_for_connection(patience()));
   }
 };
 

@@ -30,7 +30,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::reap_every, &fault_injector::reap);
   every(&fault_plan::operator_every, &fault_injector::operate);
   every(&fault_plan::foreign_every, &fault_injector::intrude);
-  every(&fault_plan::revoke_every, &fault_injector::revoke);
+  every(&fault_plan::ask_every, &fault_injector::revoke);
 }
 
 void fault_injector::every(duration fault_plan::*interval, void (fault_injector::*fault)()) {
@@ -150,7 +150,7 @@ void fault_injector::take_over(const std::string& path) {
                          [this, session] { ensemble_.expire(session); });
 }
 
-void fault_injector::revoke() {
+void fault_injector::ask_to_release() {
   if (const auto node = any_node(any_path()); !node.empty()) {
     ensemble_.change(node, std::string{detail::release_request});
   }

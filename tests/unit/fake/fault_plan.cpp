@@ -72,7 +72,7 @@ fault_plan fault_plan::without_faults() const {
   calm.lost_before = calm.lost_after = calm.stuck = calm.unannounced = calm.unresolvable = 0;
   for (auto* const each :
        {&calm.reset_every, &calm.hole_every, &calm.cut_every, &calm.election_every, &calm.pause_every, &calm.reap_every,
-        &calm.hold_back_every, &calm.operator_every, &calm.foreign_every, &calm.revoke_every}) {
+        &calm.hold_back_every, &calm.operator_every, &calm.foreign_every, &calm.ask_every}) {
     *each = duration::zero();
   }
   return calm;

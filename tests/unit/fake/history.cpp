@@ -110,7 +110,7 @@ void history::observe() {
   queues_.catch_up();
   if (plan_.operators) observe_operators();
   for (const auto& each : actors_) {
-    if (each->call && each->call->what != detail::caller::outcome::waiting) finish_call(*each);
+    if (each->call && each->call->what != detail::waiter::outcome::waiting) finish_call(*each);
     if (each->held.valid_until() <= time_.now()) continue;
     log_.grants[each->grant_number].last_valid = time_.steps();
     log_.grants[each->grant_number].last_valid_at = time_.now();

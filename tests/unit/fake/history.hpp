@@ -56,7 +56,7 @@ class history final : queue_watcher {
     simulated_lock::call call;  // while it waits
     std::size_t call_number = 0;
     simulated_lock::place place;                 // that it keeps
-    std::shared_ptr<detail::pulse> place_pulse;  // of the session when it got it
+    std::shared_ptr<detail::lease> place_pulse;  // of the session when it got it
     grant held;                                  // while it holds
     std::size_t grant_number = 0;
     path_id node = 0;  // on which the grant rests; 0: it was not there

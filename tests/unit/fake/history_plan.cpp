@@ -105,7 +105,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (kind == 2) calm_down(plan, random);
   plan.operators = kind != 2 && random.below(3) == 0;
   if (plan.operators) draw_operators(plan, random);
-  if (random.below(4) == 0) plan.weather.revoke_every = random.between(plan.timeout / 8, plan.timeout);
+  if (random.below(4) == 0) plan.weather.ask_every = random.between(plan.timeout / 8, plan.timeout);
   plan.a_client_closes = random.below(6) == 0;
   plan.gather_beyond = 1 + random.below(3);
   if (kind >= 3 && random.coin()) come_back(plan, random);

@@ -13,7 +13,7 @@ namespace latchkey::testing {
 
 using namespace std::chrono_literals;
 using detail::contender_kind;
-using outcome = detail::caller::outcome;
+using outcome = detail::waiter::outcome;
 
 /// User code does not run while its process is stopped.
 void history::as_user(const simulated_client& of, duration after, std::function<void()> what) {
@@ -130,7 +130,7 @@ void history::finish_call(actor& who) {
 
 void history::on_granted(actor& who) {
   if (who.what == wish::place) {
-    who.place_pulse = who.object->handle.client().core()->prover().beat();
+    who.place_pulse = who.object->handle.client().core()->lease_keeper().current_lease();
     return wait_for_place(who);
   }
   if (who.what == wish::downgrade) {
@@ -175,7 +175,7 @@ bool history::may_fail(const actor& who, errc why) {
   if (&client == closed_early_) return true;
   switch (why) {
     case errc::place_lost: {  // with its session, by an operator, or since nobody could prove that the session lives
-      const auto& beat = client.core()->prover().beat();
+      const auto& beat = client.core()->lease_keeper().current_lease();
       return plan_.operators || who.place_pulse != beat || !beat->alive(time_.now());
     }
     case errc::lock_lost:
@@ -220,7 +220,7 @@ void history::unlock(actor& who) {
   }
   auto& grant = log_.grants[who.grant_number];
   grant.unlocked = time_.steps();
-  grant.asked_to_release = plan_.weather.revoke_every > duration::zero() && who.held.asked_to_release();
+  grant.asked_to_release = plan_.weather.ask_every > duration::zero() && who.held.asked_to_release();
   who.held = {};
   who.node = 0;
   who.place = nullptr;

@@ -36,14 +36,14 @@ struct hunt {
     auto& random = time.random();
     holder.connect();
     waiter.connect();
-    const auto first = enter(holder, *held_seat);
-    const auto second = enter(waiter, *waiting_seat);
+    const auto first = enter(holder, *held_cohort);
+    const auto second = enter(waiter, *waiting_cohort);
     time.run_for(random.between(0ms, 10s));
     suffer(what, random);
-    held_seat->unlock();
+    held_cohort->unlock();
     if (what == ordeal::stalled_at_grant) connection().open_hole(random.between(100ms, 2600ms));
-    granted = time.run_until([&] { return second->what == detail::caller::outcome::granted; }, time.now() + 1min);
-    grant = waiting_seat->held();
+    granted = time.run_until([&] { return second->what == detail::waiter::outcome::granted; }, time.now() + 1min);
+    grant = waiting_cohort->held();
     if (what == ordeal::from_leader_held || what == ordeal::to_leader_held) {
       hold_back(what, random, most);
     } else {
@@ -82,8 +82,8 @@ struct hunt {
     if (tick == ticks::long_and_unknown) plan.tick = timeout;
     return plan;
   }
-  std::shared_ptr<detail::caller> enter(simulated_client& client, detail::seat& seat) {
-    auto call = client.run([&] { return seat.enter(1, {}); });
+  std::shared_ptr<detail::waiter> enter(simulated_client& client, detail::cohort& cohort) {
+    auto call = client.run([&] { return cohort.enter(1, {}); });
     time.run_until([&] { return !ensemble.children("/q").empty(); }, time.now() + 1min);
     time.run_for(100ms);
     return call;
@@ -124,8 +124,8 @@ struct hunt {
   fake_ensemble ensemble;
   simulated_client waiter;
   simulated_client holder;
-  std::shared_ptr<detail::seat> waiting_seat = waiter.seat("/q");
-  std::shared_ptr<detail::seat> held_seat = holder.seat("/q");
+  std::shared_ptr<detail::cohort> waiting_cohort = waiter.cohort("/q");
+  std::shared_ptr<detail::cohort> held_cohort = holder.cohort("/q");
   bool granted = false;
   latchkey::grant grant;
 };

@@ -123,7 +123,7 @@ struct scripted_client {
   }
 
   detail::time_point now{std::chrono::hours{1}};
-  const std::shared_ptr<detail::strand> own = std::make_shared<detail::strand>([this] { return now; });
+  const std::shared_ptr<detail::monitor> own = std::make_shared<detail::monitor>([this] { return now; });
   scripted_connector* opener = nullptr;
   std::shared_ptr<detail::client_core> core;
 };

@@ -20,7 +20,7 @@ struct stage {
     REQUIRE(client.connect());
   }
   /// All servers have what is committed.
-  void settle() { time.run_for(100ms); }
+  void conclude() { time.run_for(100ms); }
 
   simulation time;
   fake_ensemble ensemble;
@@ -33,11 +33,11 @@ TEST_SUITE("fake watches") {
   TEST_CASE("a data watch tells once, of a change or of the end") {
     stage here;
     here.ensemble.create("/n");
-    here.settle();
+    here.conclude();
     here.client.wait(here.client.get("/n", true));
     here.ensemble.change("/n", "1");
     here.ensemble.change("/n", "2");
-    here.settle();
+    here.conclude();
     CHECK(here.client.events("/n") == std::vector{watch_event::changed});
     here.client.wait(here.client.get("/n", true));
     here.ensemble.remove("/n");
@@ -50,7 +50,7 @@ TEST_SUITE("fake watches") {
   TEST_CASE("a child watch tells once, of the children or of the end of the node") {
     stage here;
     here.ensemble.create("/q");
-    here.settle();
+    here.conclude();
     here.client.wait(here.client.children("/q", true));
     here.ensemble.create("/q/a");
     here.ensemble.create("/q/b");
@@ -58,7 +58,7 @@ TEST_SUITE("fake watches") {
     CHECK(here.client.events("/q") == std::vector{watch_event::children_changed});
     here.ensemble.remove("/q/a");
     here.ensemble.remove("/q/b");
-    here.settle();
+    here.conclude();
     here.client.wait(here.client.children("/q", true));
     here.ensemble.remove("/q");
     here.time.run_for(1s);
@@ -68,7 +68,7 @@ TEST_SUITE("fake watches") {
   TEST_CASE("a node that is watched in both ways is reported deleted once") {
     stage here;
     here.ensemble.create("/q");
-    here.settle();
+    here.conclude();
     here.client.get("/q", true);
     here.client.wait(here.client.children("/q", true));
     here.ensemble.remove("/q");
@@ -79,18 +79,18 @@ TEST_SUITE("fake watches") {
   TEST_CASE("the watches of the data and of the children of a node do not end one another") {
     stage here;
     here.ensemble.create("/q");
-    here.settle();
+    here.conclude();
     here.client.get("/q", true);
     here.client.wait(here.client.children("/q", true));
     here.ensemble.create("/q/a");
-    here.settle();
+    here.conclude();
     CHECK(here.client.events("/q") == std::vector{watch_event::children_changed});
     here.client.wait(here.client.children("/q", true));
     here.ensemble.change("/q", "x");
-    here.settle();
+    here.conclude();
     CHECK(here.client.events("/q") == std::vector{watch_event::children_changed, watch_event::changed});
     here.ensemble.create("/q/b");
-    here.settle();
+    here.conclude();
     CHECK(here.client.events("/q").size() == 3);
     CHECK(here.ensemble.watches() == 0);
   }
@@ -110,7 +110,7 @@ TEST_SUITE("fake watches") {
     plan.watch_delay = {.least = 100ms, .most = 200ms};
     stage here{plan};
     here.ensemble.create("/n");
-    here.settle();
+    here.conclude();
     here.client.wait(here.client.get("/n", true));
     here.ensemble.remove("/n");
     reply_code found = reply_code::ok;
@@ -123,7 +123,7 @@ TEST_SUITE("fake watches") {
     plan.watch_delay = {.least = 100ms, .most = 200ms};
     stage here{plan};
     here.ensemble.create("/q");
-    here.settle();
+    here.conclude();
     here.client.wait(here.client.children("/q", true));
     here.ensemble.create("/q/n");
     std::size_t children = 0;
@@ -139,7 +139,7 @@ TEST_SUITE("fake watches") {
       stage here{{}, seed};
       auto& client = here.client;
       for (const auto* path : {"/gone", "/changed", "/same", "/q", "/again"}) here.ensemble.create(path);
-      here.settle();
+      here.conclude();
       for (const auto* path : {"/gone", "/changed", "/same", "/again"}) client.get(path, true);
       client.wait(client.children("/q", true));
       client.wire().lose_connection();
@@ -198,7 +198,7 @@ TEST_SUITE("fake servers") {
   TEST_CASE("a server cut off from its quorum takes a write that it cannot commit: the client gives up and moves on") {
     stage here;
     here.ensemble.create("/q");
-    here.settle();
+    here.conclude();
     here.ensemble.cut_server(here.client.wire().server()->number(), 30s);
     const auto write = here.client.create("/q/n-");
     here.time.run_for(2500ms);

@@ -12,9 +12,9 @@
 #include "base/node_name.hpp"
 #include "base/path.hpp"
 #include "fake/fake_connector.hpp"
-#include "queue/fair_line.hpp"
-#include "queue/seat.hpp"
-#include "queue/shared_seat.hpp"
+#include "recipes/fair_line.hpp"
+#include "recipes/cohort.hpp"
+#include "recipes/shared_state.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::testing {
@@ -24,19 +24,19 @@ class simulated_client {
  public:
   explicit simulated_client(fake_ensemble& ensemble, client_options options = {}, std::string chroot = {})
       : time_{ensemble.time()},
-        strand_{std::make_shared<detail::strand>(time_.clock())},
-        process_{time_.attach({[this] { return next_; }, [this] { next_ = strand_->run_due(); }})} {
-    // Asked for at every step: it would be a pity to take the strand each time.
-    strand_->when_earlier([this](time_point first) { next_ = next_ ? std::min(*next_, first) : first; });
+        monitor_{std::make_shared<detail::monitor>(time_.clock())},
+        process_{time_.attach({[this] { return next_; }, [this] { next_ = monitor_->run_due(); }})} {
+    // Asked for at every step: it would be a pity to take the monitor each time.
+    monitor_->when_earlier([this](time_point first) { next_ = next_ ? std::min(*next_, first) : first; });
     auto opener = std::make_unique<fake_connector>(ensemble, options.session_timeout, process_);
     connector_ = opener.get();
-    core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), strand_, std::move(opener));
-    core_->strand().run([this] { core_->open(); });
+    core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), monitor_, std::move(opener));
+    core_->monitor().run([this] { core_->open(); });
   }
 
   ~simulated_client() {
     time_.detach(process_);
-    strand_->when_earlier({});
+    monitor_->when_earlier({});
     core_->stop_threads();
   }
   simulated_client(const simulated_client&) = delete;
@@ -48,18 +48,18 @@ class simulated_client {
 
   template <class Callable>
   auto run(Callable&& what) {
-    return strand_->run(std::forward<Callable>(what));
+    return monitor_->run(std::forward<Callable>(what));
   }
 
-  std::shared_ptr<detail::seat> seat(std::string path, detail::seat_options options = {}) {
-    auto made = std::make_shared<detail::seat>(core_, std::move(path), detail::contender_kind::lock, options);
+  std::shared_ptr<detail::cohort> cohort(std::string path, detail::cohort_options options = {}) {
+    auto made = std::make_shared<detail::cohort>(core_, std::move(path), detail::contender_kind::lock, options);
     made->open();
     return made;
   }
 
-  std::shared_ptr<detail::shared_seat> shared_seat(std::string path, detail::seat_options writers = {},
+  std::shared_ptr<detail::shared_state> shared_state(std::string path, detail::cohort_options writers = {},
                                                    detail::readers_options readers = {}) {
-    auto made = std::make_shared<detail::shared_seat>(core_, std::move(path), writers, readers);
+    auto made = std::make_shared<detail::shared_state>(core_, std::move(path), writers, readers);
     made->open();
     return made;
   }
@@ -88,7 +88,7 @@ class simulated_client {
   std::string unfinished() {
     return run([this]() -> std::string {
       if (!core_->reaper().idle()) return "work of the reaper";
-      if (core_->prover().holders() != 0) return "holders of the prover";
+      if (core_->lease_keeper().holders() != 0) return "holders of the lease_keeper";
       if (!core_->own_nodes().empty()) return "own nodes";
       for (const auto& path : core_->session().watched_paths()) {
         const bool of_line = !detail::parse_contender(detail::last_component(path));  // its parent's, for later
@@ -102,7 +102,7 @@ class simulated_client {
  private:
   simulation& time_;
   std::optional<time_point> next_;
-  std::shared_ptr<detail::strand> strand_;
+  std::shared_ptr<detail::monitor> monitor_;
   process_id process_;
   fake_connector* connector_ = nullptr;
   std::shared_ptr<detail::client_core> core_;

@@ -21,16 +21,16 @@ std::string_view to_string(lock_family family) noexcept {
 
 simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_settings settings)
     : client_{client}, settings_{settings} {
-  const detail::seat_options options{settings.turns, settings.linger};
+  const detail::cohort_options options{settings.turns, settings.linger};
   switch (settings.family) {
     case lock_family::turns:
-      turns_ = client.seat(std::move(path), options);
+      turns_ = client.cohort(std::move(path), options);
       break;
     case lock_family::fair:
       fair_ = client.fair_line(std::move(path));
       break;
     case lock_family::shared:
-      shared_ = client.shared_seat(std::move(path), options, {settings.share_for, settings.linger});
+      shared_ = client.shared_state(std::move(path), options, {settings.share_for, settings.linger});
       break;
   }
 }

@@ -32,7 +32,7 @@ class simulated_lock {
   simulated_lock(const simulated_lock&) = delete;
   simulated_lock& operator=(const simulated_lock&) = delete;
 
-  using call = std::shared_ptr<detail::caller>;
+  using call = std::shared_ptr<detail::waiter>;
   using place = std::shared_ptr<detail::fair_place>;
   using mode = detail::contender_kind;
 
@@ -57,9 +57,9 @@ class simulated_lock {
  private:
   simulated_client& client_;
   const lock_settings settings_;
-  std::shared_ptr<detail::seat> turns_;
+  std::shared_ptr<detail::cohort> turns_;
   std::shared_ptr<detail::fair_line> fair_;
-  std::shared_ptr<detail::shared_seat> shared_;
+  std::shared_ptr<detail::shared_state> shared_;
 };
 
 }  // namespace latchkey::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/prover.hpp"
+#include "session/lease_keeper.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -16,7 +16,7 @@ constexpr std::size_t most_checked_bytes = 256 * 1024;
 
 // Holders ----------
 
-held_node& prover::enter(holder& who) {
+held_node& lease_keeper::enter(holder& who) {
   if (!who.entry.at_) {
     const auto [at, is_new] = holders_.try_emplace(who.node());
     assert(is_new);  // names are unique
@@ -27,26 +27,26 @@ held_node& prover::enter(holder& who) {
   return who.entry.at_->second;
 }
 
-void prover::add(holder& who) {
+void lease_keeper::add(holder& who) {
   auto& mine = enter(who);
   if (!mine.awake()) ++awake_;
   mine.holding = true;
-  mine.resting = false;
+  mine.lingering = false;
   if (std::exchange(mine.asking, false)) --asking_;
   if (!deadline_timer_) await_deadline();
-  const auto now = strand_.now();
+  const auto now = monitor_.now();
   if (clock_.wants_proof(now)) prove_if_due();
   beat_by(now + clock_.beat_interval(true));
 }
 
-void prover::ask(holder& who) {
+void lease_keeper::ask(holder& who) {
   if (std::exchange(enter(who).asking, true)) return;
   ++asking_;
   prove_if_due();
-  beat_by(strand_.now() + clock_.beat_interval(true));
+  beat_by(monitor_.now() + clock_.beat_interval(true));
 }
 
-void prover::remove(holder& who) {
+void lease_keeper::remove(holder& who) {
   auto* const entry = std::exchange(who.entry.at_, nullptr);
   if (!entry) return;
   if (entry->second.awake()) --awake_;
@@ -55,22 +55,22 @@ void prover::remove(holder& who) {
   // The timers are left to run: they find no holder, and are not set again.
 }
 
-void prover::rest(holder& who) {
+void lease_keeper::stop_proving(holder& who) {
   if (!who.entry.at_ || !who.entry.at_->second.awake()) return;
   auto& mine = who.entry.at_->second;
   if (std::exchange(mine.asking, false)) --asking_;
-  mine.resting = true;
+  mine.lingering = true;
   --awake_;
 }
 
-void prover::pause(holder& who) {
+void lease_keeper::pause(holder& who) {
   if (!who.entry.at_) return;
   who.entry.at_->second.paused = true;
 }
 
 /// @returns the nodes of those that `which` chooses, the first to come first.
 template <class Predicate>
-std::vector<std::string> prover::nodes_of(Predicate which) const {
+std::vector<std::string> lease_keeper::nodes_of(Predicate which) const {
   std::vector<std::pair<std::uint64_t, const std::string*>> chosen;
   for (const auto& [node, state] : holders_) {
     if (which(state)) chosen.emplace_back(state.number, &node);
@@ -83,14 +83,14 @@ std::vector<std::string> prover::nodes_of(Predicate which) const {
 }
 
 /// @returns what is known of the holder of that node; nothing of one that rests.
-held_node* prover::find(const std::string& node) {
+held_node* lease_keeper::find(const std::string& node) {
   const auto at = holders_.find(node);
-  return at == holders_.end() || at->second.resting ? nullptr : &at->second;
+  return at == holders_.end() || at->second.lingering ? nullptr : &at->second;
 }
 
 // Session ----------
 
-void prover::on_connected(std::optional<time_point> opened) {
+void lease_keeper::on_connected(std::optional<time_point> opened) {
   auto timing = timing_;
   timing.timeout = session_.info().timeout;
   if (opened) {
@@ -101,52 +101,52 @@ void prover::on_connected(std::optional<time_point> opened) {
     clock_.begin_again(timing);
     begin_pulse();
   }
-  clock_.connected(strand_.now());
+  clock_.connected(monitor_.now());
   prove_if_due();
   send_beat();
 }
 
-void prover::begin_pulse() {
-  pulse_ = std::make_shared<pulse>();
-  pulse_->extend(clock_.valid_until());
+void lease_keeper::begin_pulse() {
+  lease_ = std::make_shared<lease>();
+  lease_->extend(clock_.valid_until());
 }
 
-void prover::on_disconnected() {
-  strand_.cancel(beat_timer_);
+void lease_keeper::on_disconnected() {
+  monitor_.cancel(beat_timer_);
   clock_.disconnected();
   answer_those_who_ask(nodes_of([](const held_node& each) { return each.asking; }), &holder::on_unproved);
 }
 
-void prover::stop() {
-  strand_.cancel(beat_timer_);
-  strand_.cancel(deadline_timer_);
+void lease_keeper::stop() {
+  monitor_.cancel(beat_timer_);
+  monitor_.cancel(deadline_timer_);
 }
 
-void prover::on_answered(evidence what, time_point sent) {
-  const auto now = strand_.now();
+void lease_keeper::on_answered(evidence what, time_point sent) {
+  const auto now = monitor_.now();
   const auto before = clock_.valid_until();
   clock_.answered(what, sent, now);
   if (clock_.valid_until() == before) return;
-  if (!pulse_->alive(now)) {
-    // A proof that comes too late revives no grant; those that are given from here on live by a pulse of their own.
+  if (!lease_->alive(now)) {
+    // A proof that comes too late revives no grant; those that are given from here on live by a lease of their own.
     lose_all(loss_reason::deadline_passed);
-    pulse_ = std::make_shared<pulse>();
+    lease_ = std::make_shared<lease>();
   }
-  if (clock_.valid_until() > now) pulse_->extend(clock_.valid_until());
+  if (clock_.valid_until() > now) lease_->extend(clock_.valid_until());
   suspect_ = false;
 }
 
 // Proofs ----------
 
-void prover::send_beat() {
-  const auto now = strand_.now();
+void lease_keeper::send_beat() {
+  const auto now = monitor_.now();
   beat_by(now + clock_.beat_interval(busy()));
   if (!session_.connected() || (timing_.trusts_network && !busy())) return;
   // A slow quorum makes syncs slow, too: then a read is answered first, and the sync that relays it goes as soon as it
   // may.
   if (unanswered_syncs_ != 0) {
     session_.submit({.kind = operation::get, .path = "/"}, [this](const reply&) {
-      strand_.in(clock_.timing().ping_gap(), [this] {
+      monitor_.in(clock_.timing().ping_gap(), [this] {
         if (asking_ != 0 && session_.connected()) send_sync();
       });
     });
@@ -154,7 +154,7 @@ void prover::send_beat() {
   send_sync();
 }
 
-void prover::send_sync() {
+void lease_keeper::send_sync() {
   ++unanswered_syncs_;
   session_.submit({.kind = operation::sync, .path = "/"}, [this](const reply&) {
     --unanswered_syncs_;
@@ -163,26 +163,26 @@ void prover::send_sync() {
 }
 
 /// At the latest then. Not before there is a connection: the next one begins with a beat.
-void prover::beat_by(time_point time) {
+void lease_keeper::beat_by(time_point time) {
   if (!session_.connected() || (beat_timer_ && beat_at_ <= time)) return;
-  strand_.cancel(beat_timer_);
+  monitor_.cancel(beat_timer_);
   beat_at_ = time;
-  beat_timer_ = strand_.at(time, [this] {
+  beat_timer_ = monitor_.at(time, [this] {
     beat_timer_ = {};
     send_beat();
   });
 }
 
-void prover::prove_if_due() {
+void lease_keeper::prove_if_due() {
   if (!session_.connected()) return;
-  const auto now = strand_.now();
+  const auto now = monitor_.now();
   const bool wanted = asking_ != 0 || (awake_ != 0 && clock_.wants_proof(now));
   if (wanted && clock_.provable(now)) prove();
 }
 
-void prover::prove() {
-  const auto now = strand_.now();
-  if (!pulse_->alive(now)) on_deadline();
+void lease_keeper::prove() {
+  const auto now = monitor_.now();
+  if (!lease_->alive(now)) on_deadline();
   const auto nodes = nodes_of([](const held_node& each) { return !each.paused && (each.awake() || each.asking); });
   if (nodes.empty()) return;
   clock_.proof_sent(now);
@@ -190,7 +190,7 @@ void prover::prove() {
 }
 
 /// In as many transactions as it takes.
-void prover::check(std::span<const std::string> nodes) {
+void lease_keeper::check(std::span<const std::string> nodes) {
   while (!nodes.empty()) {
     std::size_t count = 0;
     for (std::size_t bytes = 0; count < std::min(nodes.size(), most_checks); ++count) {
@@ -202,7 +202,7 @@ void prover::check(std::span<const std::string> nodes) {
   }
 }
 
-void prover::check_at_once(std::vector<std::string> nodes) {
+void lease_keeper::check_at_once(std::vector<std::string> nodes) {
   for (const auto& node : nodes) {
     if (auto* const mine = find(node)) mine->checking = true;
   }
@@ -211,7 +211,7 @@ void prover::check_at_once(std::vector<std::string> nodes) {
                   [this, nodes = std::move(nodes)](const reply& checked) { on_checked(nodes, checked); });
 }
 
-void prover::on_checked(std::vector<std::string> nodes, const reply& checked) {
+void lease_keeper::on_checked(std::vector<std::string> nodes, const reply& checked) {
   for (const auto& node : nodes) {
     if (auto* const mine = find(node)) mine->checking = false;
   }
@@ -231,12 +231,12 @@ void prover::on_checked(std::vector<std::string> nodes, const reply& checked) {
 }
 
 /// Those who have asked while that proof was under way have the lease; their nodes are still to be seen.
-void prover::check_latecomers() {
+void lease_keeper::check_latecomers() {
   if (asking_ == 0 || !session_.connected()) return;
   check(nodes_of([](const held_node& each) { return each.asking && !each.checking; }));
 }
 
-void prover::answer_those_who_ask(const std::vector<std::string>& nodes, void (holder::*how)()) {
+void lease_keeper::answer_those_who_ask(const std::vector<std::string>& nodes, void (holder::*how)()) {
   for (const auto& node : nodes) {
     if (asking_ == 0) return;
     const auto at = holders_.find(node);  // the answer to another may have removed it
@@ -248,32 +248,32 @@ void prover::answer_those_who_ask(const std::vector<std::string>& nodes, void (h
   }
 }
 
-void prover::lose_node(const std::string& node) {
+void lease_keeper::lose_node(const std::string& node) {
   const auto* const mine = find(node);
   if (mine && !mine->paused) lose(*mine->who, loss_reason::node_deleted);
 }
 
-void prover::lose(holder& who, loss_reason why) {
+void lease_keeper::lose(holder& who, loss_reason why) {
   remove(who);
   who.on_lost(why);
 }
 
-void prover::await_deadline() {
-  strand_.cancel(deadline_timer_);
-  const auto now = strand_.now();
+void lease_keeper::await_deadline() {
+  monitor_.cancel(deadline_timer_);
+  const auto now = monitor_.now();
   const auto suspect_at = clock_.suspect_at();
-  deadline_timer_ = strand_.at(suspect_at > now ? suspect_at : clock_.valid_until(), [this] {
+  deadline_timer_ = monitor_.at(suspect_at > now ? suspect_at : clock_.valid_until(), [this] {
     deadline_timer_ = {};
     on_deadline();
   });
 }
 
-void prover::on_deadline() {
+void lease_keeper::on_deadline() {
   if (awake_ == 0) return;
-  const auto now = strand_.now();
-  if (!pulse_->alive(now)) {
+  const auto now = monitor_.now();
+  if (!lease_->alive(now)) {
     lose_all(loss_reason::deadline_passed);
-    pulse_ = std::make_shared<pulse>();
+    lease_ = std::make_shared<lease>();
     return;
   }
   if (now >= clock_.suspect_at() && !std::exchange(suspect_, true)) {
@@ -284,8 +284,8 @@ void prover::on_deadline() {
   await_deadline();
 }
 
-void prover::lose_all(loss_reason why) {
-  pulse_->stop();
+void lease_keeper::lose_all(loss_reason why) {
+  lease_->stop();
   for (const auto& node : nodes_of([](const held_node& each) { return each.awake(); })) {
     if (const auto* const mine = find(node)) lose(*mine->who, why);  // the loss of another may have removed it
   }

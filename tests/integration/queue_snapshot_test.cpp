@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <latchkey/queue_view.hpp>
+#include <latchkey/queue_snapshot.hpp>
 
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ TEST_SUITE("queue view") {
       const auto curator = foreign.create(path + "/_c_5f3c-__WRIT__", "10.0.0.7", create_mode::ephemeral_sequential);
       const auto odd =
           foreign.create(path + "/_c_5f3d-__READ__", "{\"label\":7,\"pid\":\"x\"", create_mode::ephemeral_sequential);
-      const queue_view queue{second, path};
+      const queue_snapshot queue{second, path};
       CHECK(queue.path() == path);
       REQUIRE(queue.contenders().size() == 4);
       REQUIRE(queue.holders().size() == 1);
@@ -120,7 +120,7 @@ TEST_SUITE("queue view") {
       here.writer.unlock();
     });
     REQUIRE(queued(here.path, 3));
-    const queue_view queue{here.first, here.path};
+    const queue_snapshot queue{here.first, here.path};
     CHECK(queue.holders().size() == 2);
     REQUIRE(queue.waiters().size() == 1);
     CHECK(queue.waiters()[0].what == contender::kind::write);
@@ -134,13 +134,13 @@ TEST_SUITE("queue view") {
   TEST_CASE("a queue that is empty, or not there, is one of nobody") {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
-    CHECK(queue_view(owner, path).contenders().empty());
-    CHECK(to_string(queue_view{owner, path}) == path + ": nobody holds it");
-    CHECK(revoke(owner, path) == 0);
+    CHECK(queue_snapshot(owner, path).contenders().empty());
+    CHECK(to_string(queue_snapshot{owner, path}) == path + ": nobody holds it");
+    CHECK(ask_to_release(owner, path) == 0);
     servers().create_all(path);
-    CHECK(queue_view(owner, path).holders().empty());
-    CHECK(error_of([&] { queue_view(owner, "/a//b"); }) == errc::bad_path);
-    CHECK(error_of([&] { revoke(owner, ""); }) == errc::bad_path);
+    CHECK(queue_snapshot(owner, path).holders().empty());
+    CHECK(error_of([&] { queue_snapshot(owner, "/a//b"); }) == errc::bad_path);
+    CHECK(error_of([&] { ask_to_release(owner, ""); }) == errc::bad_path);
   }
 
   TEST_CASE_TEMPLATE("after a failed try it says who has the lock", Case, LATCHKEY_FAMILY) {
@@ -154,7 +154,7 @@ TEST_SUITE("queue view") {
       const std::lock_guard guard{holder};
       CHECK_FALSE(other.try_lock());
       REQUIRE(queued(path, 1));
-      const queue_view queue{second, path};
+      const queue_snapshot queue{second, path};
       REQUIRE(queue.holders().size() == 1);
       CHECK(queue.holders()[0].label == "the one who has it");
       CHECK(queue.waiters().empty());
@@ -179,7 +179,7 @@ TEST_SUITE("queue view") {
       const auto grant = lock.held();
       const auto release = grant.release_token();
       CHECK_FALSE(grant.asked_to_release());
-      CHECK(revoke(second, path) == 1);
+      CHECK(ask_to_release(second, path) == 1);
       CHECK(eventually([&] { return release.stop_requested(); }));
       CHECK(grant.asked_to_release());
       CHECK(eventually([&] { return told == 1; }));
@@ -206,7 +206,7 @@ TEST_SUITE("queue view") {
     all.start([&] {
       lock.lock();
       const auto grant = lock.held();
-      CHECK(revoke(second, path) == 1);
+      CHECK(ask_to_release(second, path) == 1);
       CHECK(eventually([&] { return grant.asked_to_release(); }));
       CHECK(grant);
       lock.unlock();
@@ -223,7 +223,7 @@ TEST_SUITE("queue view") {
       here.writer.unlock();
     });
     REQUIRE(queued(here.path, 3));
-    CHECK(revoke(here.second, here.path) == 2);
+    CHECK(ask_to_release(here.second, here.path) == 2);
     CHECK(eventually([&] { return here.one.held_shared().asked_to_release(); }));
     CHECK(eventually([&] { return here.two.held_shared().asked_to_release(); }));
     here.one.unlock_shared();
@@ -242,16 +242,16 @@ TEST_SUITE("queue view") {
         CAPTURE(frozen);
         frozen ? here.net.black_hole() : here.net.cut();
         const auto start = std::chrono::steady_clock::now();
-        CHECK(error_of([&] { queue_view(here.owner, path, 100ms); }) == errc::unreachable);
-        CHECK(error_of([&] { revoke(here.owner, path, 100ms); }) == errc::unreachable);
+        CHECK(error_of([&] { queue_snapshot(here.owner, path, 100ms); }) == errc::unreachable);
+        CHECK(error_of([&] { ask_to_release(here.owner, path, 100ms); }) == errc::unreachable);
         const auto took = std::chrono::steady_clock::now() - start;
         CHECK(took >= 200ms);
         CHECK(took < 2s);
         here.net.heal();
-        CHECK(queue_view(here.owner, path, patience()).holders().size() == 1);
+        CHECK(queue_snapshot(here.owner, path, patience()).holders().size() == 1);
       }
       client nowhere{"127.0.0.1:1", quick()};
-      CHECK(error_of([&] { queue_view(nowhere, path, 20ms); }) == errc::unreachable);
+      CHECK(error_of([&] { queue_snapshot(nowhere, path, 20ms); }) == errc::unreachable);
     });
     all.join();
   }
@@ -267,7 +267,7 @@ TEST_SUITE("queue view") {
       foreign.create(path + "/_c_5f3c-lock-", *data, create_mode::ephemeral_sequential);
     }
     client owner{servers().connect_string(), quick()};
-    const queue_view queue{owner, path};
+    const queue_snapshot queue{owner, path};
     REQUIRE(queue.contenders().size() == 2);
     CHECK(queue.contenders()[0].label == "short enough");
     CHECK(queue.contenders()[0].data == exact);
@@ -293,9 +293,9 @@ TEST_SUITE("queue view") {
     const std::lock_guard guard{lock};
     const auto grant = lock.held();
     const auto start = std::chrono::steady_clock::now();
-    CHECK(queue_view(owner, path, patience()).contenders().size() == 24);
+    CHECK(queue_snapshot(owner, path, patience()).contenders().size() == 24);
     MESSAGE("took " << std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start));
-    CHECK(error_of([&] { queue_view(owner, path, 1ms); }) == errc::unreachable);
+    CHECK(error_of([&] { queue_snapshot(owner, path, 1ms); }) == errc::unreachable);
     CHECK(grant);
   }
 
@@ -308,7 +308,7 @@ TEST_SUITE("queue view") {
     all.start([&] { writer.lock(); });
     REQUIRE(queued(path, 3));
     here.since();
-    CHECK(revoke(here.owner, path) == 2);
+    CHECK(ask_to_release(here.owner, path) == 2);
     const auto sent = here.since();
     CHECK_FALSE(sent.contains("getData"));
     CHECK(sent.at("getChildren") == 1);
@@ -326,8 +326,8 @@ TEST_SUITE("queue view") {
     const std::lock_guard guard{lock};
     reached_by_proxy here{quick(20s)};
     here.net.delay(150ms);  // two round trips of 300 ms: list, write
-    CHECK(error_of([&] { revoke(here.owner, path, 450ms); }) == errc::unreachable);
-    CHECK(revoke(here.owner, path, patience()) == 1);
+    CHECK(error_of([&] { ask_to_release(here.owner, path, 450ms); }) == errc::unreachable);
+    CHECK(ask_to_release(here.owner, path, patience()) == 1);
   }
 
   TEST_CASE_TEMPLATE("closing the client ends a look at the queue", actors, LATCHKEY_ACTORS) {
@@ -338,14 +338,14 @@ TEST_SUITE("queue view") {
     actors all;
     all.start([&] {
       looks = true;
-      CHECK(error_of([&] { queue_view(here.owner, "/a", 1h); }) == errc::closed);
+      CHECK(error_of([&] { queue_snapshot(here.owner, "/a", 1h); }) == errc::closed);
     });
     all.start([&] {
       REQUIRE(eventually([&] { return looks.load(); }));
       here.owner.close();
     });
     all.join();
-    CHECK(error_of([&] { queue_view(here.owner, "/a"); }) == errc::closed);
+    CHECK(error_of([&] { queue_snapshot(here.owner, "/a"); }) == errc::closed);
   }
 }
 

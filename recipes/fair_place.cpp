@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/path.hpp"
-#include "queue/fair_line.hpp"
+#include "recipes/fair_line.hpp"
 #include "queue/inquiry.hpp"
 
 namespace latchkey::detail {
@@ -14,56 +14,56 @@ namespace latchkey::detail {
 
 std::optional<std::size_t> fair_place::ahead(duration timeout, std::stop_token stop) {
   auto& core = *line_->core_;
-  const auto is_first = core.strand().run([&] {
+  const auto is_first = core.monitor().run([&] {
     require_place();
-    return ticket_->granted();
+    return entry_->granted();
   });
   if (is_first) return 0;
   const auto listed =
       inquire(core, line_->path_, {{.kind = operation::children, .path = *line_->absolute_}}, timeout, std::move(stop));
   if (!listed) return std::nullopt;
-  return core.strand().run([&]() -> std::size_t {
+  return core.monitor().run([&]() -> std::size_t {
     require_place();
-    const auto found = admit(listed->front().children, last_component(ticket_->node()));
+    const auto found = admit(listed->front().children, last_component(entry_->node()));
     if (found.what == admission::verdict::gone) place_lost().raise();
     return found.blockers;
   });
 }
 
 bool fair_place::wait(duration timeout, std::stop_token stop) {
-  auto& strand = line_->core_->strand();
+  auto& monitor = line_->core_->monitor();
   const auto fiber = current_fiber();
   const bool stopped = stop.stop_requested();
-  const auto me = strand.run([&]() -> std::shared_ptr<caller> {
-    if (!stopped) return begin_to_wait(fiber, limit::within(timeout, strand.now()));
+  const auto me = monitor.run([&]() -> std::shared_ptr<waiter> {
+    if (!stopped) return begin_to_wait(fiber, limit::within(timeout, monitor.now()));
     require_place();
     return nullptr;
   });
-  return me && await(strand, me, std::move(stop), [this](const auto& who) { line_->cancel(who); });
+  return me && await(monitor, me, std::move(stop), [this](const auto& who) { line_->cancel(who); });
 }
 
 void fair_place::cancel() noexcept {
-  line_->core_->strand().run([this] {
+  line_->core_->monitor().run([this] {
     if (spent_.exchange(true)) return;
     give_up();
-    if (caller_) settle(caller::outcome::refused);
+    if (caller_) conclude(waiter::outcome::refused);
   });
 }
 
 bool fair_place::lost() const {
-  return line_->core_->strand().run([this] { return !spent_ && !ticket_; });
+  return line_->core_->monitor().run([this] { return !spent_ && !entry_; });
 }
 
 void fair_place::requeue() {
-  auto& strand = line_->core_->strand();
+  auto& monitor = line_->core_->monitor();
   const auto fiber = current_fiber();
-  const auto me = strand.run([&] { return begin_to_queue_again(fiber); });
-  if (await(strand, me, {}, [](const auto&) {})) return;
+  const auto me = monitor.run([&] { return begin_to_queue_again(fiber); });
+  if (await(monitor, me, {}, [](const auto&) {})) return;
   if (!spent_) error_destroyed(line_->path_);
   throw std::system_error{std::make_error_code(std::errc::operation_canceled), "the ticket was cancelled"};
 }
 
-std::shared_ptr<caller> fair_place::begin_to_queue(std::uint64_t fiber, time_point deadline) {
+std::shared_ptr<waiter> fair_place::begin_to_queue(std::uint64_t fiber, time_point deadline) {
   line_->require_open();
   failed_.reset();
   for_place_ = true;
@@ -74,19 +74,19 @@ std::shared_ptr<caller> fair_place::begin_to_queue(std::uint64_t fiber, time_poi
   return me;
 }
 
-std::shared_ptr<caller> fair_place::begin_to_queue_again(std::uint64_t fiber) {
+std::shared_ptr<waiter> fair_place::begin_to_queue_again(std::uint64_t fiber) {
   if (spent_) require_place();
   give_up();
   return begin_to_queue(fiber);
 }
 
-std::shared_ptr<caller> fair_place::begin_to_wait(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> fair_place::begin_to_wait(std::uint64_t fiber, limit how) {
   require_place();
   line_->refuse_owner(fiber);
   line_->await(shared_from_this(), fiber, how);
   auto me = caller_;
-  if (ticket_->granted() && ticket_->refresh()) line_->turn_of(shared_from_this());
-  if (!ticket_->proving()) refuse_try();
+  if (entry_->granted() && entry_->refresh()) line_->turn_of(shared_from_this());
+  if (!entry_->proving()) refuse_try();
   return me;
 }
 
@@ -97,7 +97,7 @@ void fair_place::require_place() const {
   }
   line_->require_open();
   if (failed_) failed_->raise();
-  if (!ticket_) place_lost().raise();
+  if (!entry_) place_lost().raise();
 }
 
 failure fair_place::place_lost() const {
@@ -110,8 +110,8 @@ failure fair_place::place_lost() const {
 void fair_place::start() {
   asked_to_release_ = false;
   auto& core = line_->core_;
-  ticket_ = std::make_shared<ticket>(core, line_->absolute_, contender_kind::lock, *this, line_->neighbours_);
-  ticket_->start(how_, std::move(line_->former_));
+  entry_ = std::make_shared<queue_entry>(core, line_->absolute_, contender_kind::lock, *this, line_->neighbours_);
+  entry_->start(how_, std::move(line_->former_));
 }
 
 void fair_place::give_up() {
@@ -125,24 +125,24 @@ std::unique_ptr<former_place> fair_place::leave_for_another() {
 }
 
 /// @returns its ticket, if it has one.
-std::shared_ptr<ticket> fair_place::step_out() {
+std::shared_ptr<queue_entry> fair_place::step_out() {
   const auto self = shared_from_this();
   line_->remove(self);
   if (line_->next_ == self) line_->next_ = nullptr;
-  return std::exchange(ticket_, nullptr);
+  return std::exchange(entry_, nullptr);
 }
 
-void fair_place::settle(caller::outcome what) {
+void fair_place::conclude(waiter::outcome what) {
   const auto who = std::exchange(caller_, nullptr);
   const auto self = std::exchange(who->place, nullptr);
   for_place_ = false;
-  line_->line_.settle(who, what);
+  line_->line_.conclude(who, what);
 }
 
 // Of the queue ----------
 
 void fair_place::on_queued() {
-  if (for_place_) settle(caller::outcome::granted);
+  if (for_place_) conclude(waiter::outcome::granted);
 }
 
 void fair_place::on_granted() {
@@ -154,21 +154,21 @@ void fair_place::on_delayed() { refuse_try(); }
 
 /// Of a place that is kept: who just asks whether its turn has come has heard enough.
 void fair_place::refuse_try() {
-  if (how_ == patience::keep && caller_ && caller_->once && !for_place_) settle(caller::outcome::refused);
+  if (how_ == patience::keep && caller_ && caller_->once && !for_place_) conclude(waiter::outcome::refused);
 }
 
 /// A try that found somebody else; a place that is lost.
 void fair_place::on_refused() {
   const auto self = shared_from_this();
-  ticket_ = nullptr;
+  entry_ = nullptr;
   line_->remove(self);
   if (line_->next_ == self) line_->next_ = nullptr;
   if (!caller_) return;
   if (how_ == patience::keep) {
     caller_->why = std::make_unique<failure>(place_lost());
-    settle(caller::outcome::failed);
+    conclude(waiter::outcome::failed);
   } else {
-    settle(caller::outcome::refused);
+    conclude(waiter::outcome::refused);
   }
 }
 
@@ -178,7 +178,7 @@ void fair_place::on_suspect() {
 
 void fair_place::on_lost(loss_reason why) {
   if (line_->owning_place_.get() == this) {
-    ticket_ = nullptr;
+    entry_ = nullptr;
     return line_->owner_->lose(why);
   }
   if (how_ == patience::keep) return on_refused();
@@ -189,11 +189,11 @@ void fair_place::on_lost(loss_reason why) {
 void fair_place::on_failed(const failure& why) {
   const auto self = shared_from_this();
   failed_ = std::make_unique<failure>(why.at(line_->path_));
-  ticket_ = nullptr;
+  entry_ = nullptr;
   line_->remove(self);
   if (!caller_) return;
   caller_->why = std::make_unique<failure>(*failed_);
-  settle(caller::outcome::failed);
+  conclude(waiter::outcome::failed);
 }
 
 void fair_place::on_asked_to_release() {

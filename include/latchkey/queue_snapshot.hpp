@@ -39,12 +39,12 @@ std::string_view to_string(contender::kind kind) noexcept;
 ///
 /// Cost: one sync, one list and one read per contender. At most 64 reads are under way at a time, fewer when the nodes
 /// have much data, so that the locks of this client are not delayed.
-class queue_view {
+class queue_snapshot {
  public:
   /// Reads the queue: suspends the fiber, or blocks the thread. A path that is not there is an empty queue.
   /// @param path of the lock
-  /// @throws error bad_path, unreachable (not all answers in time), not_authorised, closed, ...
-  queue_view(client& through, std::string path, std::chrono::nanoseconds timeout = std::chrono::seconds{10});
+  /// @throws error bad_path, unreachable (not all answers in time), not_authorized, closed, ...
+  queue_snapshot(client& through, std::string path, std::chrono::nanoseconds timeout = std::chrono::seconds{10});
 
   /// @returns all, holders first.
   std::span<const contender> contenders() const noexcept { return contenders_; }
@@ -63,13 +63,13 @@ class queue_view {
 };
 
 /// @returns one line for a log: who holds the lock, and how many wait.
-std::string to_string(const queue_view& queue);
+std::string to_string(const queue_snapshot& queue);
 
 /// Asks those who hold the lock now to release it, as Curator's `Revoker` does: `grant::asked_to_release()` of
 /// latchkey's, the `RevocationListener` of Curator's. Nobody is forced. Overwrites the data of their nodes. Reads names
 /// only, whatever data the nodes have.
-/// @returns how many were asked. @throws error as `queue_view`
-std::size_t revoke(client& through, const std::string& path,
+/// @returns how many were asked. @throws error as `queue_snapshot`
+std::size_t ask_to_release(client& through, const std::string& path,
                    std::chrono::nanoseconds timeout = std::chrono::seconds{10});
 
 }  // namespace latchkey

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a ticket whose turn has come is granted, kept and changed.
+/// How an entry whose turn has come is granted, kept and changed.
 
 #include <utility>
 
 #include "base/path.hpp"
 #include "base/unique_id.hpp"
 #include "queue/record.hpp"
-#include "queue/ticket.hpp"
+#include "queue/queue_entry.hpp"
 
 namespace latchkey::detail {
 
@@ -14,15 +14,15 @@ namespace latchkey::detail {
 
 /// Without a list: the own node has not been seen since it was created, or since the last list. Had it been deleted,
 /// its watch would have said so before those ahead were heard to be gone. Where there is no such watch, it is read.
-void ticket::admitted() {
+void queue_entry::admitted() {
   first_ = true;
   forget_watch();
-  if (core_->prover().fresh() && !core_->own_nodes().sure(*this)) return confirm_node();
+  if (core_->lease_keeper().fresh() && !core_->own_nodes().sure(*this)) return confirm_node();
   let_in();
 }
 
 /// @param seen what the list says by which it was let in
-void ticket::admitted(const admission& seen) {
+void queue_entry::admitted(const admission& seen) {
   first_ = true;
   forget_watch();
   if (seen.behind != 0)
@@ -30,99 +30,99 @@ void ticket::admitted(const admission& seen) {
   let_in();
 }
 
-void ticket::confirm_node() {
+void queue_entry::confirm_node() {
   if (!through().connected()) return await_connection();
   ++step_;
   state_ = state::confirming;
   core_->own_nodes().look(*this);
 }
 
-void ticket::let_in() {
+void queue_entry::let_in() {
   if (czxid_ == 0) return look_again();
-  if (core_->prover().fresh()) return grant();
+  if (core_->lease_keeper().fresh()) return grant();
   prove();
 }
 
-void ticket::prove() {
+void queue_entry::prove() {
   if (!through().connected()) return await_connection();
   ++step_;
   state_ = state::proving;
-  core_->prover().ask(*this);
+  core_->lease_keeper().ask(*this);
 }
 
-void ticket::on_proved() {
+void queue_entry::on_proved() {
   const auto self = shared_from_this();
   if (state_ == state::proving) return let_in();
   listener_->on_granted();
 }
 
-void ticket::on_unproved() {
+void queue_entry::on_unproved() {
   const auto self = shared_from_this();  // the listener may give it up
   if (state_ == state::proving) return resume();
   listener_->on_unconfirmed();
 }
 
-void ticket::grant() {
+void queue_entry::grant() {
   ++step_;
   state_ = state::granted;
   begin_to_hold();
   listener_->on_granted();
 }
 
-void ticket::begin_to_hold() {
+void queue_entry::begin_to_hold() {
   if (patience_ == patience::once) patience_ = patience::wait;  // what it was willing to do for the place
-  core_->prover().add(*this);
+  core_->lease_keeper().add(*this);
 }
 
-bool ticket::refresh(time_point now) {
-  if (core_->prover().fresh(now)) {
+bool queue_entry::refresh(time_point now) {
+  if (core_->lease_keeper().fresh(now)) {
     begin_to_hold();
     return true;
   }
-  core_->prover().remove(*this);
+  core_->lease_keeper().remove(*this);
   prove();
   return false;
 }
 
-bool ticket::confirm() {
+bool queue_entry::confirm() {
   if (!through().connected()) return false;
-  core_->prover().ask(*this);
+  core_->lease_keeper().ask(*this);
   return true;
 }
 
-void ticket::rest() { core_->prover().rest(*this); }
+void queue_entry::stop_proving() { core_->lease_keeper().stop_proving(*this); }
 
 // From writer to reader ----------
 
 /// The reader takes the number of its writer, as Curator's does: no writer that waits comes before it, and the readers
 /// that wait for this writer are let in.
-void ticket::downgrade() {
+void queue_entry::downgrade() {
   const auto writer = last_component(node_);
   replacement_ =
-      std::make_unique<std::string>(join(*path_, ticket_prefix(unique_id(), contender_kind::read) +
+      std::make_unique<std::string>(join(*path_, entry_prefix(unique_id(), contender_kind::read) +
                                                      std::string{writer.substr(writer.size() - number_digits)}));
-  core_->prover().pause(*this);
+  core_->lease_keeper().pause(*this);
   core_->own_nodes().remove(*this);
   replace();
 }
 
-void ticket::replace() {
+void queue_entry::replace() {
   if (!through().connected()) return await_connection();
   ++step_;
   state_ = state::replacing;
   through().submit({.kind = operation::replace,
                     .path = *replacement_,
-                    .data = describe_ticket(core_->options().label, contender_kind::read),
+                    .data = describe_owner(core_->options().label, contender_kind::read),
                     .paths = {node_}},
-                   unless_stale([](ticket& self, const reply& replaced) { self.on_replaced(replaced.code); }));
+                   unless_stale([](queue_entry& self, const reply& replaced) { self.on_replaced(replaced.code); }));
 }
 
-void ticket::on_replaced(reply_code code) {
+void queue_entry::on_replaced(reply_code code) {
   switch (code) {
     case reply_code::ok:
       return become_reader();
     case reply_code::no_node:  // an operator has deleted the writer's
-      core_->prover().remove(*this);
+      core_->lease_keeper().remove(*this);
       return on_lost(loss_reason::node_deleted);
     case reply_code::node_exists:
       return recover_replacement();
@@ -133,11 +133,11 @@ void ticket::on_replaced(reply_code code) {
 
 /// The transaction may still be on its way to the leader when another server answers: only after a sync does a read
 /// tell.
-void ticket::recover_replacement() {
+void queue_entry::recover_replacement() {
   ++step_;
   state_ = state::replacing;
   through().submit({.kind = operation::sync, .path = *path_}, [](const reply&) {});
-  through().submit({.kind = operation::get, .path = *replacement_}, unless_stale([](ticket& self, const reply& read) {
+  through().submit({.kind = operation::get, .path = *replacement_}, unless_stale([](queue_entry& self, const reply& read) {
                      if (read.code == reply_code::ok) return self.become_reader();
                      if (read.code == reply_code::no_node) return self.replace();
                      if (!self.explain(read.code)) self.resume();
@@ -145,13 +145,13 @@ void ticket::recover_replacement() {
 }
 
 /// What orders its grants stays the writer's: the transaction came after the creates of the writers that wait behind.
-void ticket::become_reader() {
+void queue_entry::become_reader() {
   ++step_;
-  core_->prover().remove(*this);
+  core_->lease_keeper().remove(*this);
   node_ = std::move(*std::exchange(replacement_, nullptr));
   kind_ = contender_kind::read;
   state_ = state::granted;
-  core_->prover().add(*this);
+  core_->lease_keeper().add(*this);
   core_->own_nodes().add(*this);
   listener_->on_downgraded();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "queue/outsiders.hpp"
+#include "queue/remote_waiters.hpp"
 
 #include <utility>
 
@@ -8,7 +8,7 @@
 
 namespace latchkey::detail {
 
-outsiders::outsiders(client_core& core, std::string path, contender_kind mine,
+remote_waiters::remote_waiters(client_core& core, std::string path, contender_kind mine,
                      std::function<bool(std::string_view)> is_ours, std::function<void()> on_answer)
     : core_{core},
       path_{std::move(path)},
@@ -16,17 +16,17 @@ outsiders::outsiders(client_core& core, std::string path, contender_kind mine,
       is_ours_{std::move(is_ours)},
       on_answer_{std::move(on_answer)} {}
 
-void outsiders::watch() {
+void remote_waiters::watch() {
   if (known_ == answer::unknown && core_.session().connected()) ask();
 }
 
-void outsiders::stop() {
+void remote_waiters::stop() {
   ++step_;
   core_.session().forget(watch_);
   known_ = answer::unknown;
 }
 
-void outsiders::ask() {
+void remote_waiters::ask() {
   ++step_;
   if (known_ == answer::unknown) known_ = answer::asked;
   watch_ = core_.session().submit(
@@ -43,7 +43,7 @@ void outsiders::ask() {
       });
 }
 
-void outsiders::on_listed(const reply& listed) {
+void remote_waiters::on_listed(const reply& listed) {
   const auto before = known_;
   known_ = judge(listed);
   if (known_ != answer::nobody) core_.session().forget(watch_);
@@ -52,7 +52,7 @@ void outsiders::on_listed(const reply& listed) {
 
 /// An answer that did not come, or that cannot be read, is taken for somebody who waits: it costs a place, not the
 /// order.
-outsiders::answer outsiders::judge(const reply& listed) const {
+remote_waiters::answer remote_waiters::judge(const reply& listed) const {
   if (listed.code == reply_code::no_node) return answer::gone;
   if (listed.code != reply_code::ok) return answer::waiting;
   bool here = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bridge/strand.hpp"
+#include "bridge/monitor.hpp"
 
 namespace latchkey::detail {
 
-std::optional<time_point> strand::run_due() {
+std::optional<time_point> monitor::run_due() {
   while (true) {
     // One at a time: a wake-up does not wait for the timers after it.
     const auto [ran, next] = run([this]() -> std::pair<bool, std::optional<time_point>> {
@@ -20,7 +20,7 @@ std::optional<time_point> strand::run_due() {
   }
 }
 
-std::optional<time_point> strand::next_timer() {
+std::optional<time_point> monitor::next_timer() {
   return run([this] { return timers_.next(); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "queue/fair_line.hpp"
+#include "recipes/fair_line.hpp"
 
 #include <utility>
 
@@ -9,13 +9,13 @@ fair_line::fair_line(std::shared_ptr<client_core> core, std::string path)
     : core_{std::move(core)}, path_{std::move(path)}, line_{*core_} {}
 
 void fair_line::shut() noexcept {
-  core_->strand().run([this] {
+  core_->monitor().run([this] {
     shut_ = true;
     leave();
     while (!places_.empty()) {
       const auto each = places_.back();
       each->give_up();
-      if (each->caller_) each->settle(caller::outcome::refused);
+      if (each->caller_) each->conclude(waiter::outcome::refused);
     }
   });
 }
@@ -24,29 +24,29 @@ void fair_line::shut() noexcept {
 
 bool fair_line::acquire(duration timeout, std::stop_token stop) {
   return call(
-      core_->strand(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter(fiber, how); },
+      core_->monitor(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter(fiber, how); },
       [this](const auto& who) { cancel(who); });
 }
 
 std::shared_ptr<fair_place> fair_line::enqueue(duration timeout, std::stop_token stop) {
   if (stop.stop_requested()) return nullptr;
-  auto& strand = core_->strand();
+  auto& monitor = core_->monitor();
   const auto fiber = current_fiber();
   auto place = std::make_shared<fair_place>(shared_from_this(), patience::keep);
-  const auto me = strand.run([&] { return place->begin_to_queue(fiber, deadline_after(strand.now(), timeout)); });
-  if (!detail::await(strand, me, std::move(stop), [this](const auto& who) { cancel(who); })) return nullptr;
+  const auto me = monitor.run([&] { return place->begin_to_queue(fiber, deadline_after(monitor.now(), timeout)); });
+  if (!detail::await(monitor, me, std::move(stop), [this](const auto& who) { cancel(who); })) return nullptr;
   return place;
 }
 
 void fair_line::unlock() noexcept {
-  core_->strand().run([this] { leave(); });
+  core_->monitor().run([this] { leave(); });
 }
 
 grant fair_line::held() {
-  return core_->strand().run([this] { return current(); });
+  return core_->monitor().run([this] { return current(); });
 }
 
-std::shared_ptr<caller> fair_line::enter(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, limit how) {
   require_open();
   if (!how.once) refuse_owner(fiber);
   const auto place = std::make_shared<fair_place>(shared_from_this(), patience_of(how.once));
@@ -55,34 +55,34 @@ std::shared_ptr<caller> fair_line::enter(std::uint64_t fiber, limit how) {
   await(place, fiber, how);
   auto me = place->caller_;
   if (how.once && hopeless) {
-    place->settle(caller::outcome::refused);
+    place->conclude(waiter::outcome::refused);
   } else {
-    if (places_.empty() && !owner_) anticipation_.wanted(core_->strand().now());
+    if (places_.empty() && !owner_) anticipation_.wanted(core_->monitor().now());
     add(place);
     place->start();
   }
   return me;
 }
 
-void fair_line::cancel(const std::shared_ptr<caller>& who) {
-  if (who->what != caller::outcome::waiting) return;
+void fair_line::cancel(const std::shared_ptr<waiter>& who) {
+  if (who->what != waiter::outcome::waiting) return;
   const auto place = who->place;
   if (place->how_ != patience::keep || place->for_place_) place->give_up();
-  place->settle(caller::outcome::refused);
+  place->conclude(waiter::outcome::refused);
 }
 
 void fair_line::leave() {
   if (!owner_) return;
   std::exchange(owner_, nullptr)->release();
   const auto left = std::exchange(owning_place_, nullptr);
-  const bool last = places_.size() == 1 && anticipation_.left(core_->strand().now());
+  const bool last = places_.size() == 1 && anticipation_.left(core_->monitor().now());
   if (last && !left->asked_to_release_) {
     former_ = left->leave_for_another();
   } else {
     left->give_up();  // its neighbour may have the lock now
   }
   const auto next = std::exchange(next_, nullptr);
-  if (next && next->ticket_ && next->ticket_->granted() && next->ticket_->refresh()) turn_of(next);
+  if (next && next->entry_ && next->entry_->granted() && next->entry_->refresh()) turn_of(next);
 }
 
 void fair_line::require_open() const {
@@ -125,13 +125,13 @@ void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
     return;
   }
   if (!place->caller_ || place->for_place_) return;  // until somebody waits for it
-  const auto& with = *place->ticket_;
-  owner_ = std::make_shared<ownership>(core_, path_, with.node(), fencing_token{with.czxid(), with.first_turn()});
+  const auto& with = *place->entry_;
+  owner_ = std::make_shared<grant_state>(core_, path_, with.node(), fencing_token{with.czxid(), with.first_turn()});
   owning_place_ = place;
   owning_fiber_ = place->caller_->fiber;
   place->spent_ = true;
   if (place->asked_to_release_) owner_->ask_to_release();
-  place->settle(caller::outcome::granted);
+  place->conclude(waiter::outcome::granted);
 }
 
 }  // namespace latchkey::detail

@@ -9,9 +9,9 @@
 
 namespace latchkey::detail {
 
-enum class ownership_state : std::uint8_t { held, suspect, lost, released };
+enum class grant_phase : std::uint8_t { held, suspect, lost, released };
 
-enum class ownership_event : std::uint8_t {
+enum class grant_event : std::uint8_t {
   proof_overdue,    ///< half the session timeout has gone by since the newest proof was sent
   proof,            ///< a quorum has acknowledged that the session lives
   deadline_passed,  ///< the session may be over
@@ -20,11 +20,11 @@ enum class ownership_event : std::uint8_t {
 };
 
 /// @returns what becomes of a grant in state `from` through `event`. What is over stays as it is.
-constexpr ownership_state after(ownership_state from, ownership_event event) noexcept {
-  using enum ownership_state;
+constexpr grant_phase after(grant_phase from, grant_event event) noexcept {
+  using enum grant_phase;
   // clang-format off
   // event:           proof_overdue  proof     deadline_passed  ended     unlocked
-  constexpr std::array<std::array<ownership_state, 5>, 4> table{{
+  constexpr std::array<std::array<grant_phase, 5>, 4> table{{
       /* held     */ {suspect,       held,     lost,            lost,     released},
       /* suspect  */ {suspect,       held,     lost,            lost,     released},
       /* lost     */ {lost,          lost,     lost,            lost,     lost},
@@ -34,8 +34,8 @@ constexpr ownership_state after(ownership_state from, ownership_event event) noe
   return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(event)];
 }
 
-constexpr bool is_over(ownership_state state) noexcept {
-  return state == ownership_state::lost || state == ownership_state::released;
+constexpr bool is_over(grant_phase state) noexcept {
+  return state == grant_phase::lost || state == grant_phase::released;
 }
 
 }  // namespace latchkey::detail

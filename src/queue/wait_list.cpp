@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "queue/caller.hpp"
+#include "queue/wait_list.hpp"
 
 #include <system_error>
 #include <utility>
@@ -8,9 +8,9 @@
 
 namespace latchkey::detail {
 
-std::shared_ptr<caller> caller_line::make() {
+std::shared_ptr<waiter> wait_list::make() {
   if (spare_.empty() || !is_sole_owner(spare_.front())) {
-    auto me = std::make_shared<caller>();
+    auto me = std::make_shared<waiter>();
     me->at = line_.insert(line_.end(), me);
     return me;
   }
@@ -20,16 +20,16 @@ std::shared_ptr<caller> caller_line::make() {
   if (std::exchange(me->woken, false)) me->point.reset();
   me->entering = false;
   me->why = nullptr;
-  me->what.store(caller::outcome::waiting, std::memory_order_relaxed);
+  me->what.store(waiter::outcome::waiting, std::memory_order_relaxed);
   return me;
 }
 
-void caller_line::settle(const std::shared_ptr<caller>& who, caller::outcome what) {
-  core_.strand().cancel(who->timer);
+void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome what) {
+  core_.monitor().cancel(who->timer);
   who->what.store(what, std::memory_order_release);
   if (!who->entering) {
     who->woken = true;
-    core_.strand().wake({who, &who->point});
+    core_.monitor().wake({who, &who->point});
   }
   // Last: the line may hold the last reference, and `who` be that one.
   if (spare_.size() < most_spare) {
@@ -39,21 +39,21 @@ void caller_line::settle(const std::shared_ptr<caller>& who, caller::outcome wha
   }
 }
 
-void caller_line::refuse_tries() {
+void wait_list::refuse_tries() {
   for (auto at = line_.begin(); at != line_.end();) {
     const auto& each = *at++;
-    if (each->once) settle(each, caller::outcome::refused);
+    if (each->once) conclude(each, waiter::outcome::refused);
   }
 }
 
-void caller_line::refuse_all() {
-  while (!line_.empty()) settle(line_.front(), caller::outcome::refused);
+void wait_list::refuse_all() {
+  while (!line_.empty()) conclude(line_.front(), waiter::outcome::refused);
 }
 
-void caller_line::fail_all(const failure& why) {
+void wait_list::fail_all(const failure& why) {
   while (!line_.empty()) {
     line_.front()->why = std::make_unique<failure>(why);
-    settle(line_.front(), caller::outcome::failed);
+    conclude(line_.front(), waiter::outcome::failed);
   }
 }
 

@@ -21,7 +21,7 @@ namespace latchkey::detail {
 
 class holder;
 
-/// What the prover knows of a holder.
+/// What the lease_keeper knows of a holder.
 struct held_node {
   holder* who = nullptr;
   std::uint64_t number = 0;  // in the order in which they came
@@ -29,29 +29,29 @@ struct held_node {
   bool asking = false;
   bool checking = false;  // a proof with its node is under way
   bool paused = false;
-  bool resting = false;
+  bool lingering = false;
 
-  bool awake() const noexcept { return holding && !resting; }
+  bool awake() const noexcept { return holding && !lingering; }
 };
 
-/// Where a holder stands in the prover's table, if it does.
+/// Where a holder stands in the lease_keeper's table, if it does.
 class table_entry {
-  friend class prover;
+  friend class lease_keeper;
   std::pair<const std::string, held_node>* at_ = nullptr;
 };
 
-/// The owner of a node on which a grant rests, or is to rest. Called with the strand held.
+/// The owner of a node on which a grant rests, or is to rest. Called with the monitor held.
 class holder : public node_owner {
  public:
   virtual void on_suspect() = 0;
-  /// The prover has forgotten this holder already.
+  /// The lease_keeper has forgotten this holder already.
   virtual void on_lost(loss_reason reason) = 0;
   /// The lease that was asked for is there, `fresh()`, and the node was there, too.
   virtual void on_proved() = 0;
   /// The connection was lost before that.
   virtual void on_unproved() = 0;
 
-  table_entry entry;  ///< of the prover alone
+  table_entry entry;  ///< of the lease_keeper alone
 
  protected:
   ~holder() = default;
@@ -62,31 +62,31 @@ class holder : public node_owner {
 /// A sync at every beat, T/8 apart while there are holders and T/6 apart otherwise, keeps the first two answers of a
 /// lease ready. The third is a proof: one `multi[check...]` over all nodes on which grants rest. It follows the answer
 /// to a sync when less than 3/8 of the session timeout is left to holders, in steady state every T/4; and at once when
-/// a ticket asks for a lease, provided that the answers for a longer one are there. So proofs are sent at the rate of
+/// an entry asks for a lease, provided that the answers for a longer one are there. So proofs are sent at the rate of
 /// the beats at most, however slow the quorum is, and one that is under way keeps none back. Rests while the client is
-/// idle if it is told to (`client_options::keep_lease_ready`). With the strand held.
-class prover {
+/// idle if it is told to (`client_options::keep_lease_ready`). With the monitor held.
+class lease_keeper {
  public:
   /// @param timing of the clock, but for the session timeout
-  prover(strand& own, session& through, const session_timing& timing)
-      : strand_{own}, session_{through}, timing_{timing} {}
+  lease_keeper(monitor& own, session& through, const session_timing& timing)
+      : monitor_{own}, session_{through}, timing_{timing} {}
 
   /// A grant rests on its node from now on. Again after it has rested: takes no memory. @pre `fresh()`
   void add(holder& who);
   void remove(holder& who);
   /// Its grant is not needed until it is added again: no proofs, and it hears of no loss.
-  void rest(holder& who);
+  void stop_proving(holder& who);
   /// It hears `on_proved` once `fresh()` is true, or `on_unproved`; unless it is removed before. @pre connected
   void ask(holder& who);
   /// Its node is about to be replaced: that it goes is no loss. Until it is removed and added again.
   void pause(holder& who);
 
   /// @returns whether a grant that arrives now needs no proof of its own.
-  bool fresh() const { return fresh(strand_.now()); }
-  bool fresh(time_point now) const noexcept { return clock_.fresh(now) && pulse_->valid_until() > now; }
+  bool fresh() const { return fresh(monitor_.now()); }
+  bool fresh(time_point now) const noexcept { return clock_.fresh(now) && lease_->valid_until() > now; }
 
   /// @returns what the grants of now live by.
-  const std::shared_ptr<pulse>& beat() const noexcept { return pulse_; }
+  const std::shared_ptr<lease>& current_lease() const noexcept { return lease_; }
 
   /// @returns the holder with that node; none when it rests.
   holder* holder_of(const std::string& node) {
@@ -128,11 +128,11 @@ class prover {
   void await_deadline();
   void on_deadline();
 
-  strand& strand_;
+  monitor& monitor_;
   session& session_;
   const session_timing timing_;
   liveness_clock clock_;
-  std::shared_ptr<pulse> pulse_ = std::make_shared<pulse>();
+  std::shared_ptr<lease> lease_ = std::make_shared<lease>();
   std::unordered_map<std::string, held_node> holders_;  // by their nodes
   std::uint64_t entered_ = 0;                           // how many there have been
   std::size_t awake_ = 0;                               // of them, those that hold and do not rest

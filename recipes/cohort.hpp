@@ -9,21 +9,21 @@
 #include <stop_token>
 #include <string>
 
-#include "queue/anticipation.hpp"
-#include "queue/caller.hpp"
+#include "recipes/anticipation.hpp"
+#include "queue/wait_list.hpp"
 #include "queue/linger.hpp"
-#include "queue/outsiders.hpp"
-#include "queue/ownership.hpp"
-#include "queue/ticket.hpp"
+#include "queue/remote_waiters.hpp"
+#include "queue/grant_state.hpp"
+#include "queue/queue_entry.hpp"
 
 namespace latchkey::detail {
 
-struct seat_options {
+struct cohort_options {
   std::uint32_t turns = 16;  ///< once somebody outside is known to wait
   duration linger{};         ///< for how long an idle place is kept; none: not at all
 
   /// @throws error bad_option
-  static seat_options checked(std::uint32_t turns, duration linger, const std::string& path);
+  static cohort_options checked(std::uint32_t turns, duration linger, const std::string& path);
 };
 
 /// Callers wait in a local line, in the order of their arrival. The first of them takes a place in the queue; while it
@@ -31,22 +31,22 @@ struct seat_options {
 /// number of turns otherwise, after which it is given up and taken again at the end. Every turn is a grant of its own,
 /// with its own fencing token. After a loss the turn stays with its caller until that unlocks, so that callers of one
 /// object never overlap.
-class seat final : public ticket_listener, public session_observer, public std::enable_shared_from_this<seat> {
+class cohort final : public entry_listener, public session_observer, public std::enable_shared_from_this<cohort> {
  public:
   /// @param path as the user calls it; below the chroot
-  seat(std::shared_ptr<client_core> core, std::string path, contender_kind kind, seat_options options);
+  cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, cohort_options options);
   void open();
   /// Releases what is held, ends every wait.
   void shut() noexcept;
 
-  /// Waits: suspends the fiber or blocks the thread. Without the strand. @returns whether the lock was taken.
+  /// Waits: suspends the fiber or blocks the thread. Without the monitor. @returns whether the lock was taken.
   bool acquire(duration timeout, std::stop_token stop);
   void unlock() noexcept;
   grant held();
 
-  // With the strand: the same without waiting.
-  std::shared_ptr<caller> enter(std::uint64_t fiber, limit how);
-  void cancel(const std::shared_ptr<caller>& who);
+  // With the monitor: the same without waiting.
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
+  void cancel(const std::shared_ptr<waiter>& who);
   void leave();
   grant current() const { return owner_ ? owner_->as_grant() : grant{}; }
   bool is_owned() const noexcept { return owner_ != nullptr; }
@@ -57,9 +57,9 @@ class seat final : public ticket_listener, public session_observer, public std::
   void gate(std::function<bool()> open) { gate_ = std::move(open); }
   void gate_opened();
 
-  /// @pre is_owned(). The owner's place becomes that of a reader. `done` is given its ticket, or nothing when it was
+  /// @pre is_owned(). The owner's place becomes that of a reader. `done` is given its entry, or nothing when it was
   /// lost, and how many turns it has had.
-  void downgrade(std::function<void(std::shared_ptr<ticket>, std::uint32_t)> done);
+  void downgrade(std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> done);
 
  private:
   friend class linger;
@@ -78,37 +78,37 @@ class seat final : public ticket_listener, public session_observer, public std::
   void take_place();
   void give_up_place();
   void leave_place();
-  std::shared_ptr<ticket> take_leave();
+  std::shared_ptr<queue_entry> take_leave();
   void pass_on();
-  std::shared_ptr<ownership> own(fencing_token fence);
+  std::shared_ptr<grant_state> own(fencing_token fence);
   void go_on(time_point now);
   bool may_go_on();
-  void rest(time_point now);
-  bool rests() const noexcept { return resting_; }
+  void become_idle(time_point now);
+  bool lingers() const noexcept { return lingering_; }
   void end_of_linger() { give_up_place(); }
-  void on_outsiders();
+  void on_remote_waiters();
 
   const std::shared_ptr<client_core> core_;
   const std::string path_;
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
   const contender_kind kind_;
-  const seat_options options_;
+  const cohort_options options_;
   std::uint64_t observing_ = 0;
-  caller_line line_;
-  std::shared_ptr<ticket> ticket_;
-  std::uint32_t turns_ = 0;    // the number of the next turn of this ticket; 0: its first
+  wait_list line_;
+  std::shared_ptr<queue_entry> entry_;
+  std::uint32_t turns_ = 0;    // the number of the next turn of this entry; 0: its first
   std::uint32_t counted_ = 0;  // of them, those that somebody outside may have waited for
   anticipation anticipation_;
   std::unique_ptr<former_place> former_;
-  std::shared_ptr<outsiders> outsiders_;
-  bool asked_to_release_ = false;  // this ticket
-  std::shared_ptr<ownership> owner_;
-  std::shared_ptr<ownership> spare_;  // of a turn that is over; used again if nobody looks at it any more
+  std::shared_ptr<remote_waiters> remote_waiters_;
+  bool asked_to_release_ = false;  // this entry
+  std::shared_ptr<grant_state> owner_;
+  std::shared_ptr<grant_state> spare_;  // of a turn that is over; used again if nobody looks at it any more
   std::uint64_t owning_fiber_ = 0;
-  bool resting_ = false;  // nobody wants the place; it is kept
-  linger linger_{core_->strand(), options_.linger};
+  bool lingering_ = false;  // nobody wants the place; it is kept
+  linger linger_{core_->monitor(), options_.linger};
   std::function<bool()> gate_;
-  std::function<void(std::shared_ptr<ticket>, std::uint32_t)> on_downgraded_;
+  std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> on_downgraded_;
 };
 
 }  // namespace latchkey::detail

@@ -12,52 +12,52 @@
 
 #include <latchkey/grant.hpp>
 
-#include "queue/ownership_state.hpp"
+#include "queue/grant_phase.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
 
-/// One period of ownership: of one caller, on one node. Read from anywhere; changed with the strand held.
-class ownership : public std::enable_shared_from_this<ownership> {
+/// One period of ownership: of one caller, on one node. Read from anywhere; changed with the monitor held.
+class grant_state : public std::enable_shared_from_this<grant_state> {
  public:
   /// @param path of the lock, as its user calls it
   /// @param node on which it rests
-  ownership(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence);
+  grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence);
 
   /// Another period, of another turn on the same lock. @pre no grant refers to it, nor anybody else
   void begin_again(const std::string& node, fencing_token fence);
 
   grant as_grant() { return grant{shared_from_this()}; }
 
-  bool held() const noexcept { return !is_over(state_) && beat_->alive(core_->strand().now()); }
+  bool held() const noexcept { return !is_over(state_) && lease_->alive(core_->monitor().now()); }
   fencing_token fence() const noexcept { return fence_; }
-  time_point valid_until() const noexcept { return is_over(state_) ? time_point::min() : beat_->valid_until(); }
+  time_point valid_until() const noexcept { return is_over(state_) ? time_point::min() : lease_->valid_until(); }
   std::optional<loss_reason> loss() const noexcept;
 
-  // Without the strand:
+  // Without the monitor:
   std::stop_token stop_token();
   std::stop_token release_token();
   bool asked_to_release();
   bool wait_for_end(duration timeout);
 
-  // With the strand:
+  // With the monitor:
   void suspect();
   void ask_to_release();
   void lose(loss_reason why);
   void release(time_point now);
-  void release() { release(core_->strand().now()); }
+  void release() { release(core_->monitor().now()); }
 
  private:
   void watch_node();
-  bool apply(ownership_event event) noexcept;
+  bool apply(grant_event event) noexcept;
   void end();
 
   const std::shared_ptr<client_core> core_;
-  std::shared_ptr<pulse> beat_;
+  std::shared_ptr<lease> lease_;
   const std::string path_;
   std::string node_;
   fencing_token fence_;
-  std::atomic<ownership_state> state_{ownership_state::held};
+  std::atomic<grant_phase> state_{grant_phase::held};
   std::atomic<loss_reason> why_{};
   std::optional<std::stop_source> stop_;
   std::optional<std::stop_source> release_;

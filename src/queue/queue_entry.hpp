@@ -20,9 +20,9 @@
 
 namespace latchkey::detail {
 
-/// Hears what becomes of a ticket. With the strand held; inside a call to that ticket only `on_delayed` and
+/// Hears what becomes of an entry. With the monitor held; inside a call to that entry only `on_delayed` and
 /// `on_refused`.
-class ticket_listener {
+class entry_listener {
  public:
   /// It has its place; told once.
   virtual void on_queued() {}
@@ -32,22 +32,22 @@ class ticket_listener {
   /// The proof that `confirm` has asked for is not to be had.
   virtual void on_unconfirmed() {}
   /// Of a try: somebody else has the lock, or the ensemble is out of reach. Of a place that is kept: it is lost. The
-  /// ticket is over.
+  /// entry is over.
   virtual void on_refused() = 0;
   virtual void on_suspect() = 0;
-  /// The grant is lost. The ticket is over.
+  /// The grant is lost. The entry is over.
   virtual void on_lost(loss_reason why) = 0;
-  /// Waiting cannot mend it. The ticket is over.
+  /// Waiting cannot mend it. The entry is over.
   virtual void on_failed(const failure& why) = 0;
   virtual void on_asked_to_release() {}
   /// The writer is a reader now.
   virtual void on_downgraded() {}
 
  protected:
-  ~ticket_listener() = default;
+  ~entry_listener() = default;
 };
 
-/// How a ticket is to be had.
+/// How an entry is to be had.
 enum class patience : std::uint8_t {
   wait,  ///< until it is granted: through outages, lost sessions and deletions by operators
   once,  ///< only if nobody is ahead
@@ -67,39 +67,39 @@ struct former_place {
 };
 
 /// One place in a queue, from the creation of its node to its deletion: a state machine that replies, watches and the
-/// session drive. With the strand held.
+/// session drive. With the monitor held.
 ///
 /// Enqueue: create and list back to back, one round trip; or one transaction, see `leave_for_another`. Admission: a
 /// pure function of the list. Wait: one watch, on the one node that blocks us. After a lost reply: sync, list, look for
-/// our unique name. Leave: the reaper answers for the node. Among tickets of one object, neighbours in the queue:
+/// our unique name. Leave: the reaper answers for the node. Among entries of one object, neighbours in the queue:
 /// without list and watch, see `neighbours`.
-class ticket final : public session_observer, public holder, public std::enable_shared_from_this<ticket> {
+class queue_entry final : public session_observer, public holder, public std::enable_shared_from_this<queue_entry> {
  public:
-  /// @param path absolute path of the lock; shared by its tickets
-  /// @param line the tickets among which it finds its neighbours; may be empty
-  ticket(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, contender_kind kind,
-         ticket_listener& listener, std::shared_ptr<neighbours> line = {});
-  ~ticket();
-  ticket(const ticket&) = delete;
-  ticket& operator=(const ticket&) = delete;
+  /// @param path absolute path of the lock; shared by its entries
+  /// @param line the entries among which it finds its neighbours; may be empty
+  queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, contender_kind kind,
+         entry_listener& listener, std::shared_ptr<neighbours> line = {});
+  ~queue_entry();
+  queue_entry(const queue_entry&) = delete;
+  queue_entry& operator=(const queue_entry&) = delete;
 
   /// Begins. The listener hears of the outcome later.
-  /// @param former what `leave_for_another` of the ticket before has returned: its node goes together with the creation
+  /// @param former what `leave_for_another` of the entry before has returned: its node goes together with the creation
   /// of the new one, if both can be done with one transaction.
   void start(patience how, std::unique_ptr<former_place> former = {});
 
   /// Gives the place up, at whatever point it is. The listener hears nothing any more; nothing stays behind.
   void leave();
 
-  /// As `leave`; but the node waits for a moment (`reaper::remove_soon`) for the ticket that comes next.
+  /// As `leave`; but the node waits for a moment (`reaper::remove_soon`) for the entry that comes next.
   /// @param turn the number of the next turn; 0 if there was none yet
-  /// @returns what to give to that ticket; nothing where it could do nothing with it.
+  /// @returns what to give to that entry; nothing where it could do nothing with it.
   std::unique_ptr<former_place> leave_for_another(std::uint32_t turn);
 
   /// @pre granted. @returns whether the grant can be relied on now. If not, that is proved first: the listener then
-  /// hears `on_granted`, or, when it cannot be proved, the ticket queues again.
+  /// hears `on_granted`, or, when it cannot be proved, the entry queues again.
   bool refresh(time_point now);
-  bool refresh() { return refresh(core_->strand().now()); }
+  bool refresh() { return refresh(core_->monitor().now()); }
 
   /// @pre granted, and somebody relies on that. Asks for a proof, after which the listener hears `on_granted` again,
   /// `on_unconfirmed` or of the loss; of nothing if it calls `refresh()` meanwhile. @returns false if a proof is not to
@@ -107,10 +107,10 @@ class ticket final : public session_observer, public holder, public std::enable_
   bool confirm();
 
   /// What it is to do if it is not granted any more.
-  void be(patience how) noexcept { patience_ = how; }
+  void set_patience(patience how) noexcept { patience_ = how; }
 
   /// @pre granted. Nobody needs the grant until `refresh()`: no proofs.
-  void rest();
+  void stop_proving();
 
   /// @pre granted, a writer. Becomes a reader in its own place, in one transaction; the listener hears `on_downgraded`.
   void downgrade();
@@ -119,7 +119,7 @@ class ticket final : public session_observer, public holder, public std::enable_
   static void on_parent_gone(neighbours& line);
 
   /// Somebody else listens from now on.
-  void listen(ticket_listener& listener) noexcept { listener_ = &listener; }
+  void listen(entry_listener& listener) noexcept { listener_ = &listener; }
 
   bool granted() const noexcept { return state_ == state::granted; }
 
@@ -195,14 +195,14 @@ class ticket final : public session_observer, public holder, public std::enable_
   void decide(const reply& listed);
   void watch(const std::string& blocker);
   bool follows_on(std::string_view other) const;
-  bool dates(std::string_view blocker) const;
+  bool bounds_our_czxid(std::string_view blocker) const;
   void on_watch_set(const std::string& blocker, const reply& read);
   void on_blocker_event(const std::string& blocker, watch_event event);
   void on_blocker_gone(const std::string& blocker);
   void look_again();
   void find_neighbour();
-  ticket* neighbour(std::string_view name) const;
-  void follow(ticket& ahead);
+  queue_entry* neighbour(std::string_view name) const;
+  void follow(queue_entry& ahead);
   void step_out();
   void lose_neighbours();
   void forget_line();
@@ -236,9 +236,9 @@ class ticket final : public session_observer, public holder, public std::enable_
 
   const std::shared_ptr<client_core> core_;
   const std::shared_ptr<const std::string> path_;
-  ticket_listener* listener_;
+  entry_listener* listener_;
   const std::shared_ptr<neighbours> line_;
-  // One beside the other: many tickets may wait.
+  // One beside the other: many entries may wait.
   contender_kind kind_;
   patience patience_ = patience::wait;
   state state_ = state::over;
@@ -258,16 +258,16 @@ class ticket final : public session_observer, public holder, public std::enable_
   std::unique_ptr<failure> parent_failure_;
 
   std::optional<std::uint32_t> number_;       // while it stands in line_
-  ticket* following_ = nullptr;               // the neighbour ahead
-  ticket* follower_ = nullptr;                // the neighbour behind
+  queue_entry* following_ = nullptr;               // the neighbour ahead
+  queue_entry* follower_ = nullptr;                // the neighbour behind
   std::unique_ptr<std::string> replacement_;  // the path of the reader's node to be
 
   std::unique_ptr<others> others_;
 };
 
-/// Wraps a callback so that it runs only if nothing else has begun since, and keeps the ticket alive until then.
+/// Wraps a callback so that it runs only if nothing else has begun since, and keeps the entry alive until then.
 template <class Callable>
-session::reply_callback ticket::unless_stale(Callable what) {
+session::reply_callback queue_entry::unless_stale(Callable what) {
   return [self = shared_from_this(), step = step_, what = std::move(what)](reply& answer) {
     if (self->step_ == step) what(*self, answer);
   };

@@ -9,7 +9,7 @@ namespace latchkey::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using outcome = detail::caller::outcome;
+using outcome = detail::waiter::outcome;
 
 struct world {
   simulation time{1};
@@ -22,10 +22,10 @@ struct world {
     two.connect();
   }
 
-  std::shared_ptr<detail::caller> enter(simulated_client& client, detail::seat& seat, detail::limit how = {}) {
-    return client.run([&] { return seat.enter(1, how); });
+  std::shared_ptr<detail::waiter> enter(simulated_client& client, detail::cohort& cohort, detail::limit how = {}) {
+    return client.run([&] { return cohort.enter(1, how); });
   }
-  bool ends(const std::shared_ptr<detail::caller>& call, outcome how) {
+  bool ends(const std::shared_ptr<detail::waiter>& call, outcome how) {
     return time.run_until([&] { return call->what != outcome::waiting; }, time.now() + 1min) && call->what == how;
   }
   bool queued(std::size_t count) {
@@ -36,13 +36,13 @@ struct world {
 
 }  // namespace
 
-TEST_SUITE("ticket") {
+TEST_SUITE("entry") {
   TEST_CASE("the last number that is given to one child only is granted, and the next refused with what to do") {
     world w;
     w.ensemble.create_container("/q");
     w.ensemble.set_counter("/q", 2147483646);
-    const auto first = w.one.seat("/q");
-    const auto second = w.two.seat("/q");
+    const auto first = w.one.cohort("/q");
+    const auto second = w.two.cohort("/q");
     CHECK(w.ends(w.enter(w.one, *first), outcome::granted));
     for (int i = 0; i < 3; ++i) {
       const auto refused = w.enter(w.two, *second);
@@ -60,13 +60,13 @@ TEST_SUITE("ticket") {
 
   TEST_CASE("a request that is stuck is freed by a sync long before the session times out") {
     world w;
-    const auto seat = w.one.seat("/q");
+    const auto cohort = w.one.cohort("/q");
     w.one.connector().set_trap(detail::operation::create, trap::stuck);
     const auto start = w.time.now();
-    CHECK(w.ends(w.enter(w.one, *seat), outcome::granted));
+    CHECK(w.ends(w.enter(w.one, *cohort), outcome::granted));
     CHECK(w.time.now() - start < w.one.core()->options().session_timeout / 2);
     CHECK(w.one.connector().sent(detail::operation::sync) >= 1);
-    seat->shut();
+    cohort->shut();
   }
 
   TEST_CASE("a first proof that is stuck costs no grant, whatever else is sent shortly before") {
@@ -74,9 +74,9 @@ TEST_SUITE("ticket") {
       world w;
       w.ensemble.create("/other");
       const auto timeout = w.one.session_timeout();
-      const auto seat = w.one.seat("/q");
-      CHECK(w.ends(w.enter(w.one, *seat), outcome::granted));
-      const auto held = seat->held();
+      const auto cohort = w.one.cohort("/q");
+      CHECK(w.ends(w.enter(w.one, *cohort), outcome::granted));
+      const auto held = cohort->held();
       w.one.connector().set_trap(detail::operation::check, trap::stuck);
       w.time.run_for(timeout * sixteenths / 16 + 1ms);
       w.one.run([&] {
@@ -85,8 +85,8 @@ TEST_SUITE("ticket") {
       w.time.run_for(timeout);
       CHECK(held);
       CHECK(w.one.connector().sent(detail::operation::sync) >= 1);
-      seat->unlock();
-      seat->shut();
+      cohort->unlock();
+      cohort->shut();
     }
   }
 
@@ -94,8 +94,8 @@ TEST_SUITE("ticket") {
     for (int part = 1; part <= 6; ++part) {
       world w;
       const auto timeout = w.two.session_timeout();
-      const auto first = w.one.seat("/q");
-      const auto second = w.two.seat("/q");
+      const auto first = w.one.cohort("/q");
+      const auto second = w.two.cohort("/q");
       CHECK(w.ends(w.enter(w.one, *first), outcome::granted));
       const auto waits = w.enter(w.two, *second);
       w.time.run_for(timeout * part / 36);
@@ -116,25 +116,25 @@ TEST_SUITE("ticket") {
       CAPTURE(twelfths);
       world w;
       const auto timeout = w.one.session_timeout();
-      const auto seat = w.one.seat("/q");
-      CHECK(w.ends(w.enter(w.one, *seat), outcome::granted));
+      const auto cohort = w.one.cohort("/q");
+      CHECK(w.ends(w.enter(w.one, *cohort), outcome::granted));
       w.time.run_for(2 * timeout);
       const auto stopped_for = timeout * twelfths / 12;
       w.time.pause(w.one.process(), w.time.now() + stopped_for);
       w.one.connector().forget_sent();
       w.time.run_for(stopped_for + timeout);
       CHECK(w.one.connector().sent(detail::operation::check) <= 6);
-      seat->shut();
+      cohort->shut();
     }
   }
 
-  TEST_CASE("a ticket is never adopted from an earlier session (CURATOR-604)") {
+  TEST_CASE("an entry is never adopted from an earlier session (CURATOR-604)") {
     world w;
     w.ensemble.create_container("/q");
-    const auto seat = w.one.seat("/q");
+    const auto cohort = w.one.cohort("/q");
     const auto old_session = w.one.run([&] { return w.one.core()->session().info().id; });
     w.one.connector().set_trap(detail::operation::create, trap::lost_after_effect);
-    const auto call = w.enter(w.one, *seat);
+    const auto call = w.enter(w.one, *cohort);
     REQUIRE(w.queued(1));  // it has had its effect; the reply is lost
     CHECK(w.ensemble.owner(w.node(0)) == old_session);
     w.ensemble.expire(old_session);
@@ -143,8 +143,8 @@ TEST_SUITE("ticket") {
     CHECK(new_session != old_session);
     REQUIRE(w.queued(1));
     CHECK(w.ensemble.owner(w.node(0)) == new_session);
-    CHECK(seat->held().fence().czxid == w.ensemble.czxid(w.node(0)));
-    seat->shut();
+    CHECK(cohort->held().fence().czxid == w.ensemble.czxid(w.node(0)));
+    cohort->shut();
   }
 
   TEST_CASE(
@@ -155,14 +155,14 @@ TEST_SUITE("ticket") {
       w.ensemble.create_container("/q");
       const auto foreign = w.ensemble.foreign_session(1h);
       std::vector<std::string> ahead;
-      const auto seat = w.one.seat("/q");
+      const auto cohort = w.one.cohort("/q");
       for (int i = 0; i < others; ++i) {
         auto number = std::to_string(i);
         ahead.push_back("/q/other-lock-" + std::string(10 - number.size(), '0') + number);
         REQUIRE(w.ensemble.create(ahead.back(), {}, foreign) == detail::reply_code::ok);
       }
       w.ensemble.set_counter("/q", others);
-      const auto call = w.enter(w.one, *seat);
+      const auto call = w.enter(w.one, *cohort);
       REQUIRE(w.time.run_until([&] { return w.ensemble.watches() == 2; }, w.time.now() + 1min));  // and its own
       w.one.connector().forget_sent();
       w.ensemble.remove(ahead.back());  // one in the middle, as it were: those before it stay
@@ -172,7 +172,7 @@ TEST_SUITE("ticket") {
       CHECK(call->what == outcome::waiting);
       CHECK(w.one.connector().sent(detail::operation::children) == (others > 1024 ? 0 : 1));
       CHECK(w.one.connector().sent() <= 2);
-      seat->shut();
+      cohort->shut();
       CHECK(w.queued(static_cast<std::size_t>(others) - 1));
     }
   }
@@ -182,8 +182,8 @@ TEST_SUITE("ticket") {
     for (const auto waited : {100ms, 60'000ms}) {
       CAPTURE(waited.count());
       world w;
-      const auto holder = w.one.seat("/q");
-      const auto waiter = w.two.seat("/q");
+      const auto holder = w.one.cohort("/q");
+      const auto waiter = w.two.cohort("/q");
       REQUIRE(w.ends(w.enter(w.one, *holder), outcome::granted));
       const auto call = w.enter(w.two, *waiter);
       REQUIRE(w.queued(2));
@@ -201,17 +201,17 @@ TEST_SUITE("ticket") {
 
   TEST_CASE("credentials that are no longer accepted end the grant, and every later call, with that reason") {
     world w;
-    const auto seat = w.one.seat("/q");
-    REQUIRE(w.ends(w.enter(w.one, *seat), outcome::granted));
-    const auto before = seat->held();
+    const auto cohort = w.one.cohort("/q");
+    REQUIRE(w.ends(w.enter(w.one, *cohort), outcome::granted));
+    const auto before = cohort->held();
     w.ensemble.refuse_credentials(true);
     w.one.connector().latest()->lose_connection();
     REQUIRE(w.time.run_until([&] { return before.loss().has_value(); }, w.time.now() + 1min));
     CHECK(before.loss() == loss_reason::access_revoked);
     CHECK_FALSE(before);
-    seat->unlock();
-    CHECK_THROWS_AS(w.enter(w.one, *seat), error);
-    seat->shut();
+    cohort->unlock();
+    CHECK_THROWS_AS(w.enter(w.one, *cohort), error);
+    cohort->shut();
     const auto begun = w.time.now();
     w.one.close();
     CHECK(w.time.run_until([&] { return w.one.closed(); }, begun + 1min));
@@ -220,24 +220,24 @@ TEST_SUITE("ticket") {
 
   TEST_CASE("a parent that is reaped as soon as it is there is created again") {
     world w;
-    const auto seat = w.one.seat("/q");
-    const auto call = w.enter(w.one, *seat);
+    const auto cohort = w.one.cohort("/q");
+    const auto call = w.enter(w.one, *cohort);
     w.time.run_until([&] { return w.ensemble.exists("/q"); }, w.time.now() + 1min);
     w.ensemble.reap(true);
     CHECK(w.ends(call, outcome::granted));
     CHECK(w.queued(1));
-    seat->shut();
+    cohort->shut();
   }
 
   TEST_CASE("a parent that cannot be created is an error that names it") {
     world w;
     w.ensemble.forbid(detail::operation::create, "/");
-    const auto seat = w.one.seat("/a/b/c");
-    const auto call = w.enter(w.one, *seat);
+    const auto cohort = w.one.cohort("/a/b/c");
+    const auto call = w.enter(w.one, *cohort);
     REQUIRE(w.ends(call, outcome::failed));
-    CHECK(call->why->code == errc::not_authorised);
+    CHECK(call->why->code == errc::not_authorized);
     CHECK(call->why->what.find("/a is missing") != std::string::npos);
-    seat->shut();
+    cohort->shut();
   }
 }
 

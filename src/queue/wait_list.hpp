@@ -30,10 +30,10 @@ struct limit {
   }
 };
 
-/// One call that waits. Written with the strand held; once `what` is no longer `waiting`, read from anywhere.
-struct caller {
+/// One call that waits. Written with the monitor held; once `what` is no longer `waiting`, read from anywhere.
+struct waiter {
   enum class outcome { waiting, granted, refused, failed };
-  using line = std::list<std::shared_ptr<caller>>;
+  using line = std::list<std::shared_ptr<waiter>>;
 
   wait_point point;
   std::uint64_t fiber = 0;
@@ -47,35 +47,35 @@ struct caller {
   std::shared_ptr<fair_place> place;  // in a fair line, while it waits
 };
 
-/// The callers of one lock object that wait, in the order of their arrival. With the strand held.
+/// The callers of one lock object that wait, in the order of their arrival. With the monitor held.
 /// What a call needs is used again by later ones: a turn among local callers allocates nothing.
-class caller_line {
+class wait_list {
  public:
-  explicit caller_line(client_core& core) : core_{core} {}
+  explicit wait_list(client_core& core) : core_{core} {}
 
   /// @returns a caller at the end of the line. Once `how` is over it is given to `owner.cancel()`, still waiting. A try
   /// is bounded by the ensemble's answer, and at the very start by the time it may take to connect.
   template <class Owner>
-  std::shared_ptr<caller> add(std::uint64_t fiber, limit how, Owner& owner) {
+  std::shared_ptr<waiter> add(std::uint64_t fiber, limit how, Owner& owner) {
     auto me = make();
     me->fiber = fiber;
     me->once = how.once;
-    auto& strand = core_.strand();
+    auto& monitor = core_.monitor();
     if (how.once && !core_.session().ever_connected()) {
-      how.deadline = deadline_after(strand.now(), core_.options().connect_timeout);
+      how.deadline = deadline_after(monitor.now(), core_.options().connect_timeout);
     }
     if (how.deadline != never) {
-      me->timer = strand.at(how.deadline, [me, weak = owner.weak_from_this()] {
+      me->timer = monitor.at(how.deadline, [me, weak = owner.weak_from_this()] {
         me->timer = {};
         const auto self = weak.lock();
-        if (self && me->what == caller::outcome::waiting) self->cancel(me);
+        if (self && me->what == waiter::outcome::waiting) self->cancel(me);
       });
     }
     return me;
   }
 
-  /// Takes it out of the line, and wakes it once the strand has been released.
-  void settle(const std::shared_ptr<caller>& who, caller::outcome what);
+  /// Takes it out of the line, and wakes it once the monitor has been released.
+  void conclude(const std::shared_ptr<waiter>& who, waiter::outcome what);
 
   /// Ends the tries.
   void refuse_tries();
@@ -85,34 +85,34 @@ class caller_line {
 
   bool empty() const noexcept { return line_.empty(); }
   std::size_t size() const noexcept { return line_.size(); }
-  const std::shared_ptr<caller>& front() const noexcept { return line_.front(); }
+  const std::shared_ptr<waiter>& front() const noexcept { return line_.front(); }
 
  private:
   static constexpr std::size_t most_spare = 256;
 
-  std::shared_ptr<caller> make();
+  std::shared_ptr<waiter> make();
 
   client_core& core_;
-  caller::line line_;
-  caller::line spare_;  // settled ones, the oldest first
+  waiter::line line_;
+  waiter::line spare_;  // settled ones, the oldest first
 };
 
-/// Waits until `me` is settled or `stop` is requested, which runs `cancel(me)` with the strand held. Suspends the
-/// fiber, or blocks the thread. Without the strand. @returns whether it was granted. @throws what it failed with
+/// Waits until `me` is settled or `stop` is requested, which runs `cancel(me)` with the monitor held. Suspends the
+/// fiber, or blocks the thread. Without the monitor. @returns whether it was granted. @throws what it failed with
 template <class Cancel>
-bool await(strand& own, const std::shared_ptr<caller>& me, std::stop_token stop, Cancel cancel) {
-  if (me->what == caller::outcome::waiting) {
+bool await(monitor& own, const std::shared_ptr<waiter>& me, std::stop_token stop, Cancel cancel) {
+  if (me->what == waiter::outcome::waiting) {
     const std::stop_callback on_stop{std::move(stop), [&] { own.run([&] { cancel(me); }); }};
     me->point.wait();
   }
-  if (me->what == caller::outcome::failed) me->why->raise();
-  return me->what == caller::outcome::granted;
+  if (me->what == waiter::outcome::failed) me->why->raise();
+  return me->what == waiter::outcome::granted;
 }
 
-/// A whole call: `enter(fiber, limit)` with the strand held, then the wait for the caller that it returns.
+/// A whole call: `enter(fiber, limit)` with the monitor held, then the wait for the caller that it returns.
 /// @returns whether it was granted; not when `stop` has been requested already.
 template <class Enter, class Cancel>
-bool call(strand& own, duration timeout, std::stop_token stop, Enter enter, Cancel cancel) {
+bool call(monitor& own, duration timeout, std::stop_token stop, Enter enter, Cancel cancel) {
   if (stop.stop_requested()) return false;
   const auto fiber = current_fiber();
   const bool endless = timeout == duration::max();  // needs no clock

@@ -7,18 +7,18 @@
 #include <stop_token>
 #include <string>
 
-#include "queue/readers.hpp"
-#include "queue/seat.hpp"
+#include "recipes/reader_group.hpp"
+#include "recipes/cohort.hpp"
 
 namespace latchkey::detail {
 
-/// Writers share a seat, readers share places; the queue orders the two. What is kept here is what the ensemble does
+/// Writers share a cohort, readers share places; the queue orders the two. What is kept here is what the ensemble does
 /// not know: which fiber has what, so that nobody waits for itself, and who has lost the lock and not unlocked it yet,
-/// so that callers of one object never overlap. Without the strand, but for what says otherwise.
-class shared_seat : public std::enable_shared_from_this<shared_seat> {
+/// so that callers of one object never overlap. Without the monitor, but for what says otherwise.
+class shared_state : public std::enable_shared_from_this<shared_state> {
  public:
   /// @param path as the user calls it; below the chroot
-  shared_seat(std::shared_ptr<client_core> core, std::string path, seat_options writers, readers_options readers);
+  shared_state(std::shared_ptr<client_core> core, std::string path, cohort_options writers, readers_options readers);
   void open();
   /// Releases what is held, ends every wait.
   void shut() noexcept;
@@ -34,23 +34,23 @@ class shared_seat : public std::enable_shared_from_this<shared_seat> {
   grant held();
   grant held_shared();
 
-  // With the strand: the same without waiting.
-  std::shared_ptr<caller> enter(std::uint64_t fiber, limit how);
-  std::shared_ptr<caller> enter_shared(std::uint64_t fiber, limit how);
-  void cancel(const std::shared_ptr<caller>& who) { writers_->cancel(who); }
-  void cancel_shared(const std::shared_ptr<caller>& who) { readers_->cancel(who); }
+  // With the monitor: the same without waiting.
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
+  std::shared_ptr<waiter> enter_shared(std::uint64_t fiber, limit how);
+  void cancel(const std::shared_ptr<waiter>& who) { writers_->cancel(who); }
+  void cancel_shared(const std::shared_ptr<waiter>& who) { readers_->cancel(who); }
   void leave();
   bool leave_shared(std::uint64_t fiber);
   /// @returns a call that is settled when it is done: granted, or failed with `lock_lost`.
-  std::shared_ptr<caller> begin_downgrade(std::uint64_t fiber);
+  std::shared_ptr<waiter> begin_downgrade(std::uint64_t fiber);
   grant current() const { return writers_->current(); }
   grant current_shared(std::uint64_t fiber) const { return readers_->current(fiber); }
 
  private:
   const std::shared_ptr<client_core> core_;
   const std::string path_;
-  const std::shared_ptr<seat> writers_;
-  const std::shared_ptr<readers> readers_;
+  const std::shared_ptr<cohort> writers_;
+  const std::shared_ptr<reader_group> readers_;
 };
 
 }  // namespace latchkey::detail

@@ -24,7 +24,7 @@ struct between_two_proofs : calm_world {
     CHECK(ends(lock.enter(2, contender_kind::read, {}), outcome::granted));
     lock.leave(2, contender_kind::read);
     wear_out_lease(one);
-    REQUIRE_FALSE(one.run([&] { return one.core()->prover().fresh(); }));
+    REQUIRE_FALSE(one.run([&] { return one.core()->lease_keeper().fresh(); }));
     one.connector().forget_sent();
   }
 
@@ -291,7 +291,7 @@ TEST_SUITE("readers") {
     }
     w.one.close();
     REQUIRE(w.eventually([&] { return w.one.closed(); }));
-    CHECK_FALSE(w.one.core()->strand().next_timer());
+    CHECK_FALSE(w.one.core()->monitor().next_timer());
   }
 
   TEST_CASE("a try does not wait for one of its own object who has lost the lock") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a ticket gets into the queue, and finds out whether it has when the reply was lost.
+/// How an entry gets into the queue, and finds out whether it has when the reply was lost.
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "base/path.hpp"
 #include "base/unique_id.hpp"
 #include "queue/record.hpp"
-#include "queue/ticket.hpp"
+#include "queue/queue_entry.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -21,13 +21,13 @@ constexpr unsigned most_parents_made = 20;
 
 // Try ----------
 
-void ticket::peek() {
+void queue_entry::peek() {
   state_ = state::peeking;
   through().submit({.kind = operation::children, .path = *path_},
-                   unless_stale([](ticket& self, const reply& listed) { self.on_peeked(listed); }));
+                   unless_stale([](queue_entry& self, const reply& listed) { self.on_peeked(listed); }));
 }
 
-void ticket::on_peeked(const reply& listed) {
+void queue_entry::on_peeked(const reply& listed) {
   switch (listed.code) {
     case reply_code::ok:
       if (patience_ == patience::once && is_held(listed.children, kind_) && is_held(of_others(listed.children), kind_))
@@ -42,7 +42,7 @@ void ticket::on_peeked(const reply& listed) {
 }
 
 /// @returns `children` without those of ours with which nobody holds anything.
-std::vector<std::string> ticket::of_others(const std::vector<std::string>& children) const {
+std::vector<std::string> queue_entry::of_others(const std::vector<std::string>& children) const {
   auto left = core_->reaper().remaining(*path_, children);
   for (const auto& name : core_->reaper().refused(*path_, left)) std::erase(left, name);
   return left;
@@ -50,23 +50,23 @@ std::vector<std::string> ticket::of_others(const std::vector<std::string>& child
 
 // Enqueue ----------
 
-void ticket::enqueue(std::unique_ptr<former_place> former) {
+void queue_entry::enqueue(std::unique_ptr<former_place> former) {
   ++step_;
   send_create(std::move(former));
 }
 
 /// Create and list in one round trip: requests of a session are served in order, so the list shows the node.
-void ticket::send_create(const std::shared_ptr<former_place>& former) {
+void queue_entry::send_create(const std::shared_ptr<former_place>& former) {
   state_ = state::enqueuing;
   const bool alone = !line_ || !line_->anybody();
   forget_node();
   created_ = reply_code::not_sent;
-  prefix_ = ticket_prefix(unique_id(), kind_);
+  prefix_ = entry_prefix(unique_id(), kind_);
   request what{.kind = operation::create,
                .path = join(*path_, prefix_),
-               .data = describe_ticket(core_->options().label, kind_),
+               .data = describe_owner(core_->options().label, kind_),
                .mode = create_mode::ephemeral_sequential};
-  const auto along = former && alone ? core_->reaper().take_along(former->node) : 0;
+  const auto along = former && alone ? core_->reaper().hand_over(former->node) : 0;
   if (along != 0) {
     what.kind = operation::requeue;
     what.paths = {former->node};
@@ -74,11 +74,11 @@ void ticket::send_create(const std::shared_ptr<former_place>& former) {
   // Otherwise the number may tell.
   const bool lists = alone && (along == 0 || (former->contended && former->last.empty()));
   if (!alone) line_->watch_parent(through(), *path_);
-  // The reply is heard even when the ticket has been left meanwhile: a node that was made must go.
+  // The reply is heard even when the entry has been left meanwhile: a node that was made must go.
   through().submit(std::move(what),
                    [self = shared_from_this(), step = step_, prefix = prefix_, former, along, lists](reply& created) {
                      if (self->line_) self->line_->create_answered();
-                     if (along != 0) self->core_->reaper().taken_along(along, created.code);
+                     if (along != 0) self->core_->reaper().handed_over(along, created.code);
                      if (self->step_ == step) {
                        self->on_created(created);
                        if (along != 0) return self->on_requeued(*former, lists);
@@ -93,10 +93,10 @@ void ticket::send_create(const std::shared_ptr<former_place>& former) {
   if (line_) line_->create_sent();
   if (!lists) return;
   through().submit({.kind = operation::children, .path = *path_},
-                   unless_stale([](ticket& self, const reply& listed) { self.on_enqueued(&listed); }));
+                   unless_stale([](queue_entry& self, const reply& listed) { self.on_enqueued(&listed); }));
 }
 
-void ticket::on_created(reply& created) {
+void queue_entry::on_created(reply& created) {
   created_ = created.code;
   create_lost_ = created.code == reply_code::unknown_outcome;
   if (created.code != reply_code::ok) return;
@@ -113,7 +113,7 @@ void ticket::on_created(reply& created) {
 /// If the number follows on that of the last who stood behind the former place when that was let in, nobody has come
 /// since then, and he is the one to wait for.
 /// @param listed whether the answer to a list comes next
-void ticket::on_requeued(const former_place& former, bool listed) {
+void queue_entry::on_requeued(const former_place& former, bool listed) {
   switch (created_) {
     case reply_code::ok:
       break;
@@ -142,9 +142,9 @@ void ticket::on_requeued(const former_place& former, bool listed) {
 
 /// The answer to a transaction does not tell when the node was created, but the node does. (So does, often enough, the
 /// answer to a watch: see `dates`.)
-void ticket::identify() {
+void queue_entry::identify() {
   if (czxid_ != 0) return;
-  through().submit({.kind = operation::get, .path = node_}, unless_stale([](ticket& self, const reply& read) {
+  through().submit({.kind = operation::get, .path = node_}, unless_stale([](queue_entry& self, const reply& read) {
                      if (read.code == reply_code::ok) {
                        self.czxid_ = read.stat.czxid;
                      } else if (read.code != reply_code::no_node && !self.explain(read.code)) {
@@ -154,7 +154,7 @@ void ticket::identify() {
 }
 
 /// @param listed what was sent with the create; nothing when neighbours are there
-void ticket::on_enqueued(const reply* listed) {
+void queue_entry::on_enqueued(const reply* listed) {
   switch (created_) {
     case reply_code::ok:
       if (!take_number()) return exhausted();
@@ -170,7 +170,7 @@ void ticket::on_enqueued(const reply* listed) {
 }
 
 /// @returns whether the number is one that can be compared: the counter sticks beyond, and equal numbers have no order.
-bool ticket::take_number() {
+bool queue_entry::take_number() {
   const auto mine = parse_contender(last_component(node_));
   if (!mine || mine->number > last_number) return false;
   if (line_) {
@@ -183,7 +183,7 @@ bool ticket::take_number() {
 }
 
 /// The parents and, once more, create and list: all in one round trip.
-void ticket::make_parents() {
+void queue_entry::make_parents() {
   if (const auto refused = std::exchange(parent_failure_, nullptr)) return fail(refused->code, refused->what);
   if (++parents_made_ > most_parents_made) {
     return fail(errc::refused, "it vanishes each time it has been created: who deletes it?");
@@ -198,19 +198,19 @@ void ticket::make_parents() {
         {.kind = operation::create,
          .path = parent,
          .mode = of_chroot ? create_mode::persistent : create_mode::container},
-        unless_stale([parent](ticket& self, const reply& made) { self.on_parent_made(parent, made.code); }));
+        unless_stale([parent](queue_entry& self, const reply& made) { self.on_parent_made(parent, made.code); }));
   }
   send_create();
 }
 
 /// A refusal matters only if our own create finds that this parent is missing: the ensemble looks at the permission
 /// first.
-void ticket::on_parent_made(const std::string& parent, reply_code code) {
+void queue_entry::on_parent_made(const std::string& parent, reply_code code) {
   if (parent_failure_) return;
   switch (code) {
     case reply_code::no_permission:
       parent_failure_ = std::make_unique<failure>(
-          failure{errc::not_authorised,
+          failure{errc::not_authorized,
                   fmt::format("its parent {} is missing, and the ACL above does not let us create it", parent),
                   {}});
       return;
@@ -228,15 +228,15 @@ void ticket::on_parent_made(const std::string& parent, reply_code code) {
 // After a lost reply ----------
 
 /// The create may still be on its way to the leader when another server answers: only after a sync does a list tell.
-void ticket::recover() {
+void queue_entry::recover() {
   ++step_;
   state_ = state::recovering;
   through().submit({.kind = operation::sync, .path = *path_}, [](const reply&) {});
   through().submit({.kind = operation::children, .path = *path_},
-                   unless_stale([](ticket& self, const reply& listed) { self.on_recovered(listed); }));
+                   unless_stale([](queue_entry& self, const reply& listed) { self.on_recovered(listed); }));
 }
 
-void ticket::on_recovered(const reply& listed) {
+void queue_entry::on_recovered(const reply& listed) {
   if (listed.code == reply_code::no_node) return queue_again();
   if (listed.code != reply_code::ok) {
     if (!explain(listed.code)) resume();
@@ -248,11 +248,11 @@ void ticket::on_recovered(const reply& listed) {
   ++step_;
   through().submit(
       {.kind = operation::get, .path = join(*path_, *mine)},
-      unless_stale([path = join(*path_, *mine)](ticket& self, const reply& read) { self.adopt(path, read); }));
+      unless_stale([path = join(*path_, *mine)](queue_entry& self, const reply& read) { self.adopt(path, read); }));
 }
 
 /// A node is ours only if it belongs to the session of now.
-void ticket::adopt(const std::string& found, const reply& read) {
+void queue_entry::adopt(const std::string& found, const reply& read) {
   if (read.code == reply_code::no_node) return queue_again();
   if (read.code != reply_code::ok) {
     if (!explain(read.code)) resume();

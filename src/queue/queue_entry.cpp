@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The life of a ticket: its beginning, what the session does to it, its end. How it gets into the queue stands in
+/// The life of an entry: its beginning, what the session does to it, its end. How it gets into the queue stands in
 /// ticket_enqueue.cpp, how it is let in, in ticket_wait.cpp, what becomes of a grant, in ticket_grant.cpp.
 
-#include "queue/ticket.hpp"
+#include "queue/queue_entry.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -11,15 +11,15 @@
 
 namespace latchkey::detail {
 
-ticket::ticket(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, contender_kind kind,
-               ticket_listener& listener, std::shared_ptr<neighbours> line)
+queue_entry::queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, contender_kind kind,
+               entry_listener& listener, std::shared_ptr<neighbours> line)
     : core_{std::move(core)}, path_{std::move(path)}, listener_{&listener}, line_{std::move(line)}, kind_{kind} {}
 
-ticket::~ticket() {
+queue_entry::~queue_entry() {
   if (state_ != state::over) finish();
 }
 
-void ticket::start(patience how, std::unique_ptr<former_place> former) {
+void queue_entry::start(patience how, std::unique_ptr<former_place> former) {
   patience_ = how;
   observing_ = core_->add_observer(*this);
   state_ = state::disconnected;
@@ -27,7 +27,7 @@ void ticket::start(patience how, std::unique_ptr<former_place> former) {
 }
 
 /// The place is gone.
-void ticket::queue_again() {
+void queue_entry::queue_again() {
   first_ = false;  // who knows what else is gone
   if (patience_ == patience::keep && queued_) return refuse();
   step_out();
@@ -35,7 +35,7 @@ void ticket::queue_again() {
 }
 
 /// @param former of use only right away
-void ticket::begin(std::unique_ptr<former_place> former) {
+void queue_entry::begin(std::unique_ptr<former_place> former) {
   ++step_;
   forget_node();
   parents_made_ = 0;
@@ -48,25 +48,25 @@ void ticket::begin(std::unique_ptr<former_place> former) {
 
 // Session ----------
 
-void ticket::await_connection() {
+void queue_entry::await_connection() {
   if (patience_ == patience::once && through().ever_connected()) return refuse();
   ++step_;
   state_ = state::disconnected;
   if (through().ever_connected()) delayed();
 }
 
-void ticket::delayed() {
+void queue_entry::delayed() {
   const auto self = shared_from_this();  // the listener may give it up
   listener_->on_delayed();
 }
 
 /// Takes the thread up again: now if the connection is there, otherwise at the next one.
-void ticket::resume() {
+void queue_entry::resume() {
   await_connection();
   if (state_ == state::disconnected && through().connected()) on_connected();
 }
 
-void ticket::on_connected() {
+void queue_entry::on_connected() {
   if (state_ != state::disconnected) return;
   if (replacement_) return recover_replacement();
   if (!node_.empty()) return look();
@@ -76,7 +76,7 @@ void ticket::on_connected() {
 
 /// The node went with its session. A waiter queues again, at the end, under a new name: the old one is never looked
 /// for.
-void ticket::on_session_over() {
+void queue_entry::on_session_over() {
   if (state_ == state::over) return;
   const auto self = shared_from_this();
   others_ = nullptr;
@@ -87,12 +87,12 @@ void ticket::on_session_over() {
   queue_again();
 }
 
-void ticket::on_failure(const failure& why) {
+void queue_entry::on_failure(const failure& why) {
   if (state_ == state::over) return;
   fail(why.code, why.what);
 }
 
-void ticket::on_lost(loss_reason why) {
+void queue_entry::on_lost(loss_reason why) {
   const auto self = shared_from_this();
   if (state_ == state::proving) return queue_again();
   if (why == loss_reason::node_deleted && !replacement_) {
@@ -108,26 +108,26 @@ void ticket::on_lost(loss_reason why) {
 
 // Its node ----------
 
-void ticket::on_node_seen(bool asked_to_release) {
+void queue_entry::on_node_seen(bool asked_to_release) {
   const auto self = shared_from_this();
   if (asked_to_release) listener_->on_asked_to_release();
   if (state_ == state::confirming) let_in();
 }
 
-void ticket::on_node_gone() {
+void queue_entry::on_node_gone() {
   const auto self = shared_from_this();
   if (state_ == state::granted) return on_lost(loss_reason::node_deleted);
   queue_again();
 }
 
-void ticket::on_node_unseen(reply_code why) {
+void queue_entry::on_node_unseen(reply_code why) {
   const auto self = shared_from_this();
   if (state_ == state::confirming && !explain(why)) resume();
 }
 
 // End ----------
 
-void ticket::leave() {
+void queue_entry::leave() {
   if (state_ == state::over) return;
   const auto self = shared_from_this();
   release_node();
@@ -135,7 +135,7 @@ void ticket::leave() {
   step_out();
 }
 
-std::unique_ptr<former_place> ticket::leave_for_another(std::uint32_t turn) {
+std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn) {
   constexpr auto enough = std::numeric_limits<std::uint32_t>::max() / 2;  // turns: a token has no room for more
   turn = std::max(turn, first_turn_);
   const bool of_use = state_ == state::granted && kind_ != contender_kind::read && turn < enough &&
@@ -157,30 +157,30 @@ std::unique_ptr<former_place> ticket::leave_for_another(std::uint32_t turn) {
   return left;
 }
 
-void ticket::refuse() {
+void queue_entry::refuse() {
   const auto self = shared_from_this();
   leave();
   listener_->on_refused();
 }
 
-void ticket::fail(errc code, std::string what) {
+void queue_entry::fail(errc code, std::string what) {
   const auto self = shared_from_this();
   leave();
   listener_->on_failed({code, std::move(what), path_->substr(core_->chroot().size())});
 }
 
-void ticket::exhausted() {
+void queue_entry::exhausted() {
   fail(errc::queue_exhausted,
        "its sequence numbers are used up: delete the path when nobody is using it, or choose another one");
 }
 
 /// @returns whether `code` needs no further thought: what waiting cannot mend has been reported.
-bool ticket::explain(reply_code code) {
+bool queue_entry::explain(reply_code code) {
   switch (code) {
     case reply_code::session_over:
       return true;  // heard of by `on_session_over`
     case reply_code::no_permission:
-      fail(errc::not_authorised, "its ACL does not let us use it: a lock needs the permissions c, d and r");
+      fail(errc::not_authorized, "its ACL does not let us use it: a lock needs the permissions c, d and r");
       return true;
     case reply_code::no_children_for_ephemerals:
       fail(errc::parent_is_ephemeral, "it is an ephemeral node, which cannot have children: use another path");
@@ -197,13 +197,13 @@ bool ticket::explain(reply_code code) {
   }
 }
 
-void ticket::forget_watch() {
+void queue_entry::forget_watch() {
   if (others_) through().forget(others_->watch);
   others_ = nullptr;
 }
 
 /// Whatever there is of our node in this session is handed to the reaper. A create under way looks after itself.
-void ticket::release_node() {
+void queue_entry::release_node() {
   if (replacement_) {  // one of the two is not there
     core_->reaper().remove_alone(*replacement_);
     core_->reaper().remove_alone(node_);
@@ -216,8 +216,8 @@ void ticket::release_node() {
   }
 }
 
-void ticket::forget_node() {
-  core_->prover().remove(*this);
+void queue_entry::forget_node() {
+  core_->lease_keeper().remove(*this);
   core_->own_nodes().remove(*this);
   node_.clear();
   prefix_.clear();
@@ -226,12 +226,12 @@ void ticket::forget_node() {
   first_turn_ = 0;
 }
 
-void ticket::finish() {
+void queue_entry::finish() {
   ++step_;
   state_ = state::over;
   forget_watch();
   core_->remove_observer(observing_);
-  core_->prover().remove(*this);
+  core_->lease_keeper().remove(*this);
   core_->own_nodes().remove(*this);
 }
 

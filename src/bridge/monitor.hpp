@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The strand of one client: one lock for its whole protocol, its clock and its timers.
+/// The monitor of one client: one lock for its whole protocol, its clock and its timers.
 
 #include <functional>
 #include <memory>
@@ -15,16 +15,16 @@
 
 namespace latchkey::detail {
 
-/// Everything of a client that is not said to be otherwise runs with its strand held: replies, events, timers and calls
-/// of users take turns, so that the protocol above is a plain state machine. Nothing blocks while the strand is held;
+/// Everything of a client that is not said to be otherwise runs with its monitor held: replies, events, timers and calls
+/// of users take turns, so that the protocol above is a plain state machine. Nothing blocks while the monitor is held;
 /// wake-ups are put off until it has been released (a waiter that is notified under a lock only runs into it).
-class strand {
+class monitor {
  public:
-  explicit strand(std::function<time_point()> clock) : clock_{std::move(clock)} {}
-  strand(const strand&) = delete;
-  strand& operator=(const strand&) = delete;
+  explicit monitor(std::function<time_point()> clock) : clock_{std::move(clock)} {}
+  monitor(const monitor&) = delete;
+  monitor& operator=(const monitor&) = delete;
 
-  /// Runs `what` with the strand held, then the wake-ups. From any thread; never from inside the strand.
+  /// Runs `what` with the monitor held, then the wake-ups. From any thread; never from inside the monitor.
   template <class Callable>
   auto run(Callable&& what) {
     wake_list woken;
@@ -36,7 +36,7 @@ class strand {
 
   time_point now() const { return clock_(); }
 
-  // With the strand held:
+  // With the monitor held:
 
   timer_id at(time_point time, timer_queue::callback what) {
     const auto id = timers_.add(time, std::move(what));
@@ -46,12 +46,12 @@ class strand {
   timer_id in(duration time, timer_queue::callback what) { return at(deadline_after(now(), time), std::move(what)); }
   void cancel(timer_id& id) { timers_.cancel(id); }
 
-  /// Notifies `waiter` once the strand has been released.
+  /// Notifies `waiter` once the monitor has been released.
   void wake(std::shared_ptr<wait_point> waiter) { to_wake_.add(std::move(waiter)); }
 
-  // Of whoever drives the timers, without the strand:
+  // Of whoever drives the timers, without the monitor:
 
-  /// `what` is called, with the strand held, with the time of each timer that becomes the first.
+  /// `what` is called, with the monitor held, with the time of each timer that becomes the first.
   void when_earlier(std::function<void(time_point)> what) {
     run([&] { on_earlier_ = std::move(what); });
   }
@@ -88,7 +88,7 @@ class strand {
     ~notifier() { woken.notify_all(); }
   };
   struct collector {
-    strand& self;
+    monitor& self;
     wake_list& woken;
     ~collector() {
       if (!self.to_wake_.empty()) std::swap(woken, self.to_wake_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <latchkey/queue_view.hpp>
+#include <latchkey/queue_snapshot.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -92,17 +92,17 @@ std::string_view to_string(contender::kind kind) noexcept {
   return "?";
 }
 
-queue_view::queue_view(client& through, std::string path, std::chrono::nanoseconds timeout) : path_{std::move(path)} {
+queue_snapshot::queue_snapshot(client& through, std::string path, std::chrono::nanoseconds timeout) : path_{std::move(path)} {
   detail::validate_lock_path(path_);
   auto& core = *through.core();
-  const auto end = detail::deadline_after(core.strand().now(), timeout);
+  const auto end = detail::deadline_after(core.monitor().now(), timeout);
   const auto sorted = list(core, path_, timeout);
   std::vector<detail::request> reads;
   for (const auto& each : sorted) {
     reads.push_back({.kind = detail::operation::get, .path = detail::join(core.absolute(path_), each.name)});
   }
   if (reads.empty()) return;
-  const auto answers = detail::inquire(core, path_, std::move(reads), detail::time_until(end, core.strand().now()));
+  const auto answers = detail::inquire(core, path_, std::move(reads), detail::time_until(end, core.monitor().now()));
   holder_count counted;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const auto& read = answers[i];
@@ -110,7 +110,7 @@ queue_view::queue_view(client& through, std::string path, std::chrono::nanosecon
     const bool holds = counted.next(sorted[i].place.kind);
     if (holds) ++holders_;
     const bool cut = read.data_size > read.data.size();
-    const auto owner = cut ? detail::ticket_owner{} : detail::read_ticket(read.data);
+    const auto owner = cut ? detail::entry_owner{} : detail::read_owner(read.data);
     contenders_.push_back({.node = sorted[i].name,
                            .what = public_kind(sorted[i].place.kind),
                            .holds = holds,
@@ -124,7 +124,7 @@ queue_view::queue_view(client& through, std::string path, std::chrono::nanosecon
   }
 }
 
-std::string to_string(const queue_view& queue) {
+std::string to_string(const queue_snapshot& queue) {
   if (queue.contenders().empty()) return fmt::format("{}: nobody holds it", queue.path());
   const auto& first = queue.holders().front();
   const auto others = queue.holders().size() - 1;
@@ -133,10 +133,10 @@ std::string to_string(const queue_view& queue) {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(first.since)), queue.waiters().size());
 }
 
-std::size_t revoke(client& through, const std::string& path, std::chrono::nanoseconds timeout) {
+std::size_t ask_to_release(client& through, const std::string& path, std::chrono::nanoseconds timeout) {
   detail::validate_lock_path(path);
   auto& core = *through.core();
-  const auto end = detail::deadline_after(core.strand().now(), timeout);
+  const auto end = detail::deadline_after(core.monitor().now(), timeout);
   std::vector<detail::request> writes;
   holder_count counted;
   for (const auto& each : list(core, path, timeout)) {
@@ -146,7 +146,7 @@ std::size_t revoke(client& through, const std::string& path, std::chrono::nanose
                       .data = std::string{detail::release_request}});
   }
   if (writes.empty()) return 0;
-  const auto answers = detail::inquire(core, path, std::move(writes), detail::time_until(end, core.strand().now()));
+  const auto answers = detail::inquire(core, path, std::move(writes), detail::time_until(end, core.monitor().now()));
   return static_cast<std::size_t>(std::count_if(
       answers.begin(), answers.end(), [](const detail::reply& each) { return each.code == detail::reply_code::ok; }));
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a ticket in the queue waits for its turn.
+/// How an entry in the queue waits for its turn.
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/path.hpp"
-#include "queue/ticket.hpp"
+#include "queue/queue_entry.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -19,16 +19,16 @@ constexpr std::uint32_t long_line = 1024;
 
 // Wait ----------
 
-void ticket::look() {
+void queue_entry::look() {
   ++step_;
   forget_watch();
   state_ = state::looking;
   identify();
   through().submit({.kind = operation::children, .path = *path_},
-                   unless_stale([](ticket& self, const reply& listed) { self.decide(listed); }));
+                   unless_stale([](queue_entry& self, const reply& listed) { self.decide(listed); }));
 }
 
-void ticket::look_again() {
+void queue_entry::look_again() {
   if (through().connected()) {
     look();
   } else {
@@ -36,7 +36,7 @@ void ticket::look_again() {
   }
 }
 
-void ticket::decide(const reply& listed) {
+void queue_entry::decide(const reply& listed) {
   if (listed.code == reply_code::no_node) return queue_again();
   if (listed.code != reply_code::ok) {
     if (!explain(listed.code)) resume();
@@ -64,15 +64,15 @@ void ticket::decide(const reply& listed) {
 }
 
 /// One watch, on one node. `get`, since an `exists` watch on a missing node would stay for ever.
-void ticket::watch(const std::string& blocker) {
+void queue_entry::watch(const std::string& blocker) {
   ++step_;
   state_ = state::watching;
   waited_ = true;
-  if (!dates(blocker)) identify();
+  if (!bounds_our_czxid(blocker)) identify();
   through().forget(others_->watch);
   others_->watch =
       through().submit({.kind = operation::get, .path = join(*path_, blocker)},
-                       unless_stale([blocker](ticket& self, const reply& read) { self.on_watch_set(blocker, read); }),
+                       unless_stale([blocker](queue_entry& self, const reply& read) { self.on_watch_set(blocker, read); }),
                        [self = shared_from_this(), step = step_, blocker](watch_event event) {
                          if (self->step_ == step) self->on_blocker_event(blocker, event);
                        });
@@ -80,19 +80,19 @@ void ticket::watch(const std::string& blocker) {
 }
 
 /// @returns whether nobody has been created between that one and us.
-bool ticket::follows_on(std::string_view other) const {
+bool queue_entry::follows_on(std::string_view other) const {
   return parse_contender(other)->number + 1 == parse_contender(last_component(node_))->number;
 }
 
 /// @returns whether the moment after its creation serves as that of our own: all other nodes are not younger than the
 /// former, or younger than the latter. A reader may be one that was a writer: its number is older than it is.
-bool ticket::dates(std::string_view blocker) const {
+bool queue_entry::bounds_our_czxid(std::string_view blocker) const {
   return follows_on(blocker) && parse_contender(blocker)->kind != contender_kind::read;
 }
 
-void ticket::on_watch_set(const std::string& blocker, const reply& read) {
+void queue_entry::on_watch_set(const std::string& blocker, const reply& read) {
   if (read.code == reply_code::ok) {
-    if (czxid_ == 0 && dates(blocker)) czxid_ = read.stat.czxid + 1;
+    if (czxid_ == 0 && bounds_our_czxid(blocker)) czxid_ = read.stat.czxid + 1;
     return;
   }
   others_->watch = {};
@@ -100,7 +100,7 @@ void ticket::on_watch_set(const std::string& blocker, const reply& read) {
   if (!explain(read.code)) resume();
 }
 
-void ticket::on_blocker_event(const std::string& blocker, watch_event event) {
+void queue_entry::on_blocker_event(const std::string& blocker, watch_event event) {
   others_->watch = {};
   if (event == watch_event::deleted) return on_blocker_gone(blocker);
   watch(blocker);  // only its data has changed
@@ -108,7 +108,7 @@ void ticket::on_blocker_event(const std::string& blocker, watch_event event) {
 
 /// Names ahead only ever disappear, with one exception: a writer that becomes a reader, ours or Curator's, keeps its
 /// number.
-void ticket::on_blocker_gone(const std::string& blocker) {
+void queue_entry::on_blocker_gone(const std::string& blocker) {
   const auto gone = parse_contender(blocker);
   const bool may_be_back = kind_ != contender_kind::read && gone->kind == contender_kind::write;
   if (!may_be_back && others_->count == 1) return admitted();
@@ -123,13 +123,13 @@ void ticket::on_blocker_gone(const std::string& blocker) {
 
 /// A node of ours that the ensemble does not let us delete stays until our session ends: who waits behind it would wait
 /// for this client itself.
-bool ticket::refuse_behind_own(const std::vector<std::string>& children) {
+bool queue_entry::refuse_behind_own(const std::vector<std::string>& children) {
   const auto mine = parse_contender(last_component(node_));
   for (const auto& name : core_->reaper().refused(*path_, children)) {
     const auto theirs = parse_contender(name);
     if (!theirs || !blocks(theirs->kind, kind_) || (mine && theirs->number > mine->number)) continue;
     core_->reaper().try_again(join(*path_, name));
-    fail(errc::not_authorised, "its ACL does not let us delete " + name +
+    fail(errc::not_authorized, "its ACL does not let us delete " + name +
                                    ", an earlier entry of this client, behind which nobody gets the lock: a lock needs "
                                    "the permissions c, d and r");
     return true;
@@ -137,28 +137,28 @@ bool ticket::refuse_behind_own(const std::vector<std::string>& children) {
   return false;
 }
 
-void ticket::on_deletion_refused(const std::string& node) {
+void queue_entry::on_deletion_refused(const std::string& node) {
   if (state_ == state::watching && parent_of(node) == *path_) look_again();
 }
 
 // Neighbours ----------
 
 /// The create was sent without a list: see `neighbours`.
-void ticket::find_neighbour() {
+void queue_entry::find_neighbour() {
   auto* const ahead = patience_ == patience::once ? nullptr : line_->directly_ahead_of(*number_);
   if (ahead == nullptr || ahead->follower_ != nullptr) return look();
   follow(*ahead);
 }
 
-/// @returns the ticket of ours whose node this is, unless another one follows it already.
-ticket* ticket::neighbour(std::string_view name) const {
+/// @returns the entry of ours whose node this is, unless another one follows it already.
+queue_entry* queue_entry::neighbour(std::string_view name) const {
   auto* const found = line_ ? line_->at(parse_contender(name)->number) : nullptr;
   const bool free = found != nullptr && found != this && found->follower_ == nullptr;
   return free && last_component(found->node_) == name ? found : nullptr;
 }
 
-/// `ahead`, a ticket of ours, will wake this one.
-void ticket::follow(ticket& ahead) {
+/// `ahead`, an entry of ours, will wake this one.
+void queue_entry::follow(queue_entry& ahead) {
   ++step_;
   forget_watch();
   state_ = state::following;
@@ -167,7 +167,7 @@ void ticket::follow(ticket& ahead) {
 }
 
 /// Leaves the line of neighbours: the one behind waits for the one ahead, or is let in.
-void ticket::step_out() {
+void queue_entry::step_out() {
   auto* const ahead = std::exchange(following_, nullptr);
   auto* const behind = std::exchange(follower_, nullptr);
   if (number_) line_->leave(*std::exchange(number_, std::nullopt), *this);
@@ -183,19 +183,19 @@ void ticket::step_out() {
 }
 
 /// None of the numbers means anything any more: they are those of a parent that has been deleted.
-void ticket::forget_line() {
+void queue_entry::forget_line() {
   for (auto* const each : line_->forget_all()) each->lose_neighbours();
 }
 
-void ticket::lose_neighbours() {
+void queue_entry::lose_neighbours() {
   number_.reset();
   follower_ = nullptr;
   if (std::exchange(following_, nullptr) != nullptr) look_again();
 }
 
 /// An operator may have deleted all of it before a node was watched.
-void ticket::on_parent_gone(neighbours& line) {
-  std::vector<std::shared_ptr<ticket>> all;
+void queue_entry::on_parent_gone(neighbours& line) {
+  std::vector<std::shared_ptr<queue_entry>> all;
   for (auto* const each : line.forget_all()) {
     each->number_.reset();
     each->following_ = each->follower_ = nullptr;

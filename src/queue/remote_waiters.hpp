@@ -14,8 +14,8 @@
 namespace latchkey::detail {
 
 /// One watch on the children of a lock path, of a holder and of it alone: no herd. It costs one list, and one more each
-/// time the queue changes without anybody waiting for the holder. With the strand held.
-class outsiders : public std::enable_shared_from_this<outsiders> {
+/// time the queue changes without anybody waiting for the holder. With the monitor held.
+class remote_waiters : public std::enable_shared_from_this<remote_waiters> {
  public:
   enum class answer {
     unknown,  ///< not asked
@@ -29,7 +29,7 @@ class outsiders : public std::enable_shared_from_this<outsiders> {
   /// @param mine what the holder is
   /// @param is_ours tells the nodes of the holder from those of others, by their absolute paths
   /// @param on_answer runs when the answer has become another one, but for `unknown` and `asked`
-  outsiders(client_core& core, std::string path, contender_kind mine, std::function<bool(std::string_view)> is_ours,
+  remote_waiters(client_core& core, std::string path, contender_kind mine, std::function<bool(std::string_view)> is_ours,
             std::function<void()> on_answer);
 
   /// Begins to watch, unless that has begun. Nothing happens without a connection.

@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "queue/ownership.hpp"
+#include "queue/grant_state.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace latchkey::detail {
 
-ownership::ownership(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence)
+grant_state::grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence)
     : core_{std::move(core)},
-      beat_{core_->prover().beat()},
+      lease_{core_->lease_keeper().current_lease()},
       path_{std::move(path)},
       node_{std::move(node)},
       fence_{fence} {}
 
-void ownership::begin_again(const std::string& node, fencing_token fence) {
-  beat_ = core_->prover().beat();
+void grant_state::begin_again(const std::string& node, fencing_token fence) {
+  lease_ = core_->lease_keeper().current_lease();
   node_ = node;
   fence_ = fence;
   stop_.reset();
   release_.reset();
-  asked_.store(false, std::memory_order_relaxed);  // who looks at it has got it through the strand
+  asked_.store(false, std::memory_order_relaxed);  // who looks at it has got it through the monitor
   watched_.store(false, std::memory_order_relaxed);
-  state_.store(ownership_state::held, std::memory_order_relaxed);
+  state_.store(grant_phase::held, std::memory_order_relaxed);
 }
 
-std::optional<loss_reason> ownership::loss() const noexcept {
-  const ownership_state state = state_;
-  if (state == ownership_state::lost) return why_;
+std::optional<loss_reason> grant_state::loss() const noexcept {
+  const grant_phase state = state_;
+  if (state == grant_phase::lost) return why_;
   // The clock is ahead of the timer that will say so.
-  if (!is_over(state) && !beat_->alive(core_->strand().now())) return loss_reason::deadline_passed;
+  if (!is_over(state) && !lease_->alive(core_->monitor().now())) return loss_reason::deadline_passed;
   return std::nullopt;
 }
 
-std::stop_token ownership::stop_token() {
-  return core_->strand().run([this] {
+std::stop_token grant_state::stop_token() {
+  return core_->monitor().run([this] {
     if (!stop_) {
       stop_.emplace();
       // Who wants to be stopped wants it at once: a deletion of the node is watched for.
       if (!is_over(state_)) watch_node();
-      if (state_ == ownership_state::lost) stop_->request_stop();
+      if (state_ == grant_phase::lost) stop_->request_stop();
     }
     return stop_->get_token();
   });
 }
 
-std::stop_token ownership::release_token() {
-  return core_->strand().run([this] {
+std::stop_token grant_state::release_token() {
+  return core_->monitor().run([this] {
     if (!release_) {
       release_.emplace();
       if (!is_over(state_)) watch_node();
@@ -56,74 +56,74 @@ std::stop_token ownership::release_token() {
   });
 }
 
-void ownership::watch_node() {
-  if (auto* const holding = core_->prover().holder_of(node_)) core_->own_nodes().watch(*holding);
+void grant_state::watch_node() {
+  if (auto* const holding = core_->lease_keeper().holder_of(node_)) core_->own_nodes().watch(*holding);
 }
 
-bool ownership::asked_to_release() {
+bool grant_state::asked_to_release() {
   if (!watched_) {
-    core_->strand().run([this] {
+    core_->monitor().run([this] {
       if (!watched_.exchange(true) && !is_over(state_)) watch_node();
     });
   }
   return asked_;
 }
 
-bool ownership::wait_for_end(duration timeout) {
+bool grant_state::wait_for_end(duration timeout) {
   const auto waiter = std::make_shared<wait_point>();
-  const auto strand = &core_->strand();
+  const auto monitor = &core_->monitor();
   timer_id timer;
-  const bool over = strand->run([&] {
+  const bool over = monitor->run([&] {
     if (is_over(state_)) return true;
-    const auto deadline = deadline_after(strand->now(), timeout);
+    const auto deadline = deadline_after(monitor->now(), timeout);
     waiters_.push_back(waiter);
-    timer = strand->at(deadline, [strand, waiter] { strand->wake(waiter); });
+    timer = monitor->at(deadline, [monitor, waiter] { monitor->wake(waiter); });
     return false;
   });
   if (over) return true;
   waiter->wait();
-  return strand->run([&] {
-    strand->cancel(timer);
+  return monitor->run([&] {
+    monitor->cancel(timer);
     std::erase(waiters_, waiter);
     return is_over(state_);
   });
 }
 
-void ownership::suspect() {
-  if (apply(ownership_event::proof_overdue)) core_->tell({client_event::kind::suspect, path_, {}});
+void grant_state::suspect() {
+  if (apply(grant_event::proof_overdue)) core_->tell({client_event::kind::suspect, path_, {}});
 }
 
-void ownership::ask_to_release() {
+void grant_state::ask_to_release() {
   if (is_over(state_) || asked_.exchange(true)) return;
   if (release_) core_->post([release = *release_]() mutable { release.request_stop(); });
   core_->tell({client_event::kind::asked_to_release, path_, {}});
 }
 
-void ownership::lose(loss_reason why) {
+void grant_state::lose(loss_reason why) {
   if (is_over(state_)) return;
   why_ = why;
-  apply(why == loss_reason::deadline_passed ? ownership_event::deadline_passed : ownership_event::ended);
+  apply(why == loss_reason::deadline_passed ? grant_event::deadline_passed : grant_event::ended);
   if (stop_) core_->post([stop = *stop_]() mutable { stop.request_stop(); });
   core_->tell({client_event::kind::lost, path_, why});
   end();
 }
 
-void ownership::release(time_point now) {
+void grant_state::release(time_point now) {
   if (is_over(state_)) return;
-  if (!beat_->alive(now)) return lose(loss_reason::deadline_passed);
-  apply(ownership_event::unlocked);
+  if (!lease_->alive(now)) return lose(loss_reason::deadline_passed);
+  apply(grant_event::unlocked);
   end();
 }
 
-bool ownership::apply(ownership_event event) noexcept {
+bool grant_state::apply(grant_event event) noexcept {
   const auto before = state_.load();
   const auto now = after(before, event);
   state_.store(now, std::memory_order_release);
   return before != now;
 }
 
-void ownership::end() {
-  for (auto& waiter : std::exchange(waiters_, {})) core_->strand().wake(std::move(waiter));
+void grant_state::end() {
+  for (auto& waiter : std::exchange(waiters_, {})) core_->monitor().wake(std::move(waiter));
 }
 
 }  // namespace latchkey::detail

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "queue/anticipation.hpp"
-#include "queue/caller.hpp"
+#include "recipes/anticipation.hpp"
+#include "queue/wait_list.hpp"
 #include "queue/neighbours.hpp"
-#include "queue/ownership.hpp"
-#include "queue/ticket.hpp"
+#include "queue/grant_state.hpp"
+#include "queue/queue_entry.hpp"
 
 namespace latchkey::detail {
 
@@ -32,16 +32,16 @@ class fair_line final : public std::enable_shared_from_this<fair_line> {
   /// Releases what is held, ends every wait, gives up every place.
   void shut() noexcept;
 
-  /// Waits: suspends the fiber or blocks the thread. Without the strand. @returns whether the lock was taken.
+  /// Waits: suspends the fiber or blocks the thread. Without the monitor. @returns whether the lock was taken.
   bool acquire(duration timeout, std::stop_token stop);
-  /// Waits for a place, not for the lock. Without the strand. @returns nothing when there was none in time
+  /// Waits for a place, not for the lock. Without the monitor. @returns nothing when there was none in time
   std::shared_ptr<fair_place> enqueue(duration timeout, std::stop_token stop);
   void unlock() noexcept;
   grant held();
 
-  // With the strand: the same without waiting.
-  std::shared_ptr<caller> enter(std::uint64_t fiber, limit how);
-  void cancel(const std::shared_ptr<caller>& who);
+  // With the monitor: the same without waiting.
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
+  void cancel(const std::shared_ptr<waiter>& who);
   void leave();
   grant current() const { return owner_ ? owner_->as_grant() : grant{}; }
 
@@ -60,9 +60,9 @@ class fair_line final : public std::enable_shared_from_this<fair_line> {
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
   bool shut_ = false;
   const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
-  caller_line line_;                                 // of those who wait; in no order that matters
+  wait_list line_;                                 // of those who wait; in no order that matters
   std::vector<std::shared_ptr<fair_place>> places_;  // in no order
-  std::shared_ptr<ownership> owner_;
+  std::shared_ptr<grant_state> owner_;
   std::shared_ptr<fair_place> owning_place_;
   std::uint64_t owning_fiber_ = 0;
   anticipation anticipation_;
@@ -70,12 +70,12 @@ class fair_line final : public std::enable_shared_from_this<fair_line> {
   std::shared_ptr<fair_place> next_;  // its turn has come, before the one who lost the lock has unlocked it
 };
 
-/// A place in the line, and who waits for it. With the strand held, but for what says otherwise.
-class fair_place final : public ticket_listener, public std::enable_shared_from_this<fair_place> {
+/// A place in the line, and who waits for it. With the monitor held, but for what says otherwise.
+class fair_place final : public entry_listener, public std::enable_shared_from_this<fair_place> {
  public:
   fair_place(std::shared_ptr<fair_line> line, patience how) : line_{std::move(line)}, how_{how} {}
 
-  // Of a `latchkey::ticket`. Without the strand; they wait.
+  // Of a `latchkey::ticket`. Without the monitor; they wait.
   std::optional<std::size_t> ahead(duration timeout, std::stop_token stop);
   bool wait(duration timeout, std::stop_token stop);
   void cancel() noexcept;
@@ -83,10 +83,10 @@ class fair_place final : public ticket_listener, public std::enable_shared_from_
   void requeue();
   bool spent() const noexcept { return spent_; }
 
-  // With the strand: the same without waiting.
-  std::shared_ptr<caller> begin_to_queue(std::uint64_t fiber, time_point deadline = never);
-  std::shared_ptr<caller> begin_to_queue_again(std::uint64_t fiber);
-  std::shared_ptr<caller> begin_to_wait(std::uint64_t fiber, limit how);
+  // With the monitor: the same without waiting.
+  std::shared_ptr<waiter> begin_to_queue(std::uint64_t fiber, time_point deadline = never);
+  std::shared_ptr<waiter> begin_to_queue_again(std::uint64_t fiber);
+  std::shared_ptr<waiter> begin_to_wait(std::uint64_t fiber, limit how);
 
  private:
   friend class fair_line;
@@ -104,8 +104,8 @@ class fair_place final : public ticket_listener, public std::enable_shared_from_
   void refuse_try();
   void give_up();
   std::unique_ptr<former_place> leave_for_another();
-  std::shared_ptr<ticket> step_out();
-  void settle(caller::outcome what);
+  std::shared_ptr<queue_entry> step_out();
+  void conclude(waiter::outcome what);
   void require_place() const;
   failure place_lost() const;
 
@@ -113,8 +113,8 @@ class fair_place final : public ticket_listener, public std::enable_shared_from_
 
   const std::shared_ptr<fair_line> line_;
   const patience how_;
-  std::shared_ptr<ticket> ticket_;  // none: given up, lost or failed
-  std::shared_ptr<caller> caller_;  // who waits
+  std::shared_ptr<queue_entry> entry_;  // none: given up, lost or failed
+  std::shared_ptr<waiter> caller_;  // who waits
   std::size_t index_ = none;        // among the places of the line
   bool for_place_ = false;          // and not for the lock
   bool asked_to_release_ = false;

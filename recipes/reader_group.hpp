@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "queue/caller.hpp"
+#include "queue/wait_list.hpp"
 #include "queue/linger.hpp"
-#include "queue/outsiders.hpp"
-#include "queue/ownership.hpp"
-#include "queue/ticket.hpp"
+#include "queue/remote_waiters.hpp"
+#include "queue/grant_state.hpp"
+#include "queue/queue_entry.hpp"
 
 namespace latchkey::detail {
 
@@ -26,18 +26,18 @@ struct readers_options {
 /// The first reader takes a place in the queue, and those who come while it is being read join it without a request
 /// (with a proof, where none is fresh): as long as nobody waits for the readers to end, and for a bounded time
 /// otherwise; whoever comes later takes a new place, behind those who wait. Each reader has a grant and a token of its
-/// own. With the strand held.
-class readers final : public session_observer, public std::enable_shared_from_this<readers> {
+/// own. With the monitor held.
+class reader_group final : public session_observer, public std::enable_shared_from_this<reader_group> {
  public:
   /// @param path as the user calls it; below the chroot
-  readers(std::shared_ptr<client_core> core, std::string path, readers_options options);
-  ~readers();
+  reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options);
+  ~reader_group();
   void open();
   /// Releases what is held, ends every wait.
   void shut();
 
-  std::shared_ptr<caller> enter(std::uint64_t fiber, limit how);
-  void cancel(const std::shared_ptr<caller>& who);
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
+  void cancel(const std::shared_ptr<waiter>& who);
   /// @returns whether the fiber was reading.
   bool leave(std::uint64_t fiber);
 
@@ -46,7 +46,7 @@ class readers final : public session_observer, public std::enable_shared_from_th
   grant current(std::uint64_t fiber) const;
 
   /// The fiber reads in the place of `granted`, in which writers have had so many turns.
-  void adopt(std::shared_ptr<ticket> granted, std::uint32_t turns, std::uint64_t fiber);
+  void adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber);
 
   /// Nobody is let in while `open` says no, though the ensemble has granted a place; `gate_opened()` looks again.
   void gate(std::function<bool()> open) { gate_ = std::move(open); }
@@ -57,7 +57,7 @@ class readers final : public session_observer, public std::enable_shared_from_th
   class place;
   struct member {
     std::shared_ptr<place> where;
-    std::shared_ptr<ownership> grant;
+    std::shared_ptr<grant_state> grant;
   };
   using members = std::unordered_map<std::uint64_t, member>;  // by their fibers
 
@@ -70,8 +70,8 @@ class readers final : public session_observer, public std::enable_shared_from_th
   member& add_member(std::uint64_t fiber, const std::string& node, fencing_token fence);
   void find_place();
   void take_place();
-  void rest(const std::shared_ptr<place>& where, time_point now);
-  bool rests() const noexcept;
+  void become_idle(const std::shared_ptr<place>& where, time_point now);
+  bool lingers() const noexcept;
   void end_of_linger() { give_up(newest_); }
   void give_up(const std::shared_ptr<place>& where);
   void forget_newest();
@@ -84,7 +84,7 @@ class readers final : public session_observer, public std::enable_shared_from_th
   void refused(const std::shared_ptr<place>& where);
   void lost(const std::shared_ptr<place>& where, loss_reason why);
   void failed(const std::shared_ptr<place>& where, const failure& why);
-  void on_outsiders();
+  void on_remote_waiters();
   template <class Callable>
   void for_members_of(const std::shared_ptr<place>& where, Callable what);
 
@@ -93,14 +93,14 @@ class readers final : public session_observer, public std::enable_shared_from_th
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
   const readers_options options_;
   std::uint64_t observing_ = 0;
-  caller_line line_;               // of those who wait for newest_
+  wait_list line_;               // of those who wait for newest_
   std::shared_ptr<place> newest_;  // which is waited for, or may be joined
   std::vector<std::shared_ptr<place>> places_;
   members members_;
   std::vector<members::node_type> spare_;
-  std::shared_ptr<outsiders> outsiders_;
+  std::shared_ptr<remote_waiters> remote_waiters_;
   time_point shared_until_ = never;
-  linger linger_{core_->strand(), options_.linger};  // of newest_
+  linger linger_{core_->monitor(), options_.linger};  // of newest_
   std::function<bool()> gate_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "queue/shared_seat.hpp"
+#include "recipes/shared_state.hpp"
 
 #include <system_error>
 #include <utility>
@@ -8,44 +8,44 @@ namespace latchkey::detail {
 namespace {
 
 /// The outcome of a try that cannot succeed.
-std::shared_ptr<caller> refused() {
-  auto nobody = std::make_shared<caller>();
-  nobody->what = caller::outcome::refused;
+std::shared_ptr<waiter> refused() {
+  auto nobody = std::make_shared<waiter>();
+  nobody->what = waiter::outcome::refused;
   return nobody;
 }
 
 }  // namespace
 
-shared_seat::shared_seat(std::shared_ptr<client_core> core, std::string path, seat_options writers,
+shared_state::shared_state(std::shared_ptr<client_core> core, std::string path, cohort_options writers,
                          readers_options readers)
     : core_{std::move(core)},
       path_{std::move(path)},
-      writers_{std::make_shared<seat>(core_, path_, contender_kind::write, writers)},
-      readers_{std::make_shared<detail::readers>(core_, path_, readers)} {}
+      writers_{std::make_shared<cohort>(core_, path_, contender_kind::write, writers)},
+      readers_{std::make_shared<detail::reader_group>(core_, path_, readers)} {}
 
-void shared_seat::open() {
+void shared_state::open() {
   writers_->open();
-  core_->strand().run([this] {
+  core_->monitor().run([this] {
     readers_->open();
     writers_->gate([readers = readers_.get()] { return !readers->anybody(); });
     readers_->gate([writers = writers_.get()] { return !writers->is_owned(); });
   });
 }
 
-void shared_seat::shut() noexcept {
+void shared_state::shut() noexcept {
   writers_->shut();
-  core_->strand().run([this] { readers_->shut(); });
+  core_->monitor().run([this] { readers_->shut(); });
 }
 
 // To write ----------
 
-bool shared_seat::acquire(duration timeout, std::stop_token stop) {
+bool shared_state::acquire(duration timeout, std::stop_token stop) {
   return call(
-      core_->strand(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter(fiber, how); },
+      core_->monitor(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter(fiber, how); },
       [this](const auto& who) { cancel(who); });
 }
 
-std::shared_ptr<caller> shared_seat::enter(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, limit how) {
   if (readers_->is_reading(fiber)) {
     if (how.once) return refused();
     refuse_deadlock(path_, "this fiber reads, and would wait for itself: unlock_shared() first, there is no upgrade");
@@ -53,28 +53,28 @@ std::shared_ptr<caller> shared_seat::enter(std::uint64_t fiber, limit how) {
   return writers_->enter(fiber, how);
 }
 
-void shared_seat::unlock() noexcept {
-  core_->strand().run([this] { leave(); });
+void shared_state::unlock() noexcept {
+  core_->monitor().run([this] { leave(); });
 }
 
-void shared_seat::leave() {
+void shared_state::leave() {
   writers_->leave();
   if (!writers_->is_owned()) readers_->gate_opened();
 }
 
-grant shared_seat::held() {
-  return core_->strand().run([this] { return current(); });
+grant shared_state::held() {
+  return core_->monitor().run([this] { return current(); });
 }
 
 // To read ----------
 
-bool shared_seat::acquire_shared(duration timeout, std::stop_token stop) {
+bool shared_state::acquire_shared(duration timeout, std::stop_token stop) {
   return call(
-      core_->strand(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter_shared(fiber, how); },
+      core_->monitor(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter_shared(fiber, how); },
       [this](const auto& who) { cancel_shared(who); });
 }
 
-std::shared_ptr<caller> shared_seat::enter_shared(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, limit how) {
   if (writers_->is_owner(fiber)) {
     if (how.once) return refused();
     refuse_deadlock(path_, "this fiber writes: downgrade() makes it a reader");
@@ -82,32 +82,32 @@ std::shared_ptr<caller> shared_seat::enter_shared(std::uint64_t fiber, limit how
   return readers_->enter(fiber, how);
 }
 
-bool shared_seat::unlock_shared() noexcept {
+bool shared_state::unlock_shared() noexcept {
   const auto fiber = current_fiber();
-  return core_->strand().run([&] { return leave_shared(fiber); });
+  return core_->monitor().run([&] { return leave_shared(fiber); });
 }
 
-bool shared_seat::leave_shared(std::uint64_t fiber) {
+bool shared_state::leave_shared(std::uint64_t fiber) {
   if (!readers_->leave(fiber)) return false;
   if (!readers_->anybody()) writers_->gate_opened();
   return true;
 }
 
-grant shared_seat::held_shared() {
+grant shared_state::held_shared() {
   const auto fiber = current_fiber();
-  return core_->strand().run([&] { return current_shared(fiber); });
+  return core_->monitor().run([&] { return current_shared(fiber); });
 }
 
 // From writing to reading ----------
 
-void shared_seat::downgrade() {
-  auto& strand = core_->strand();
+void shared_state::downgrade() {
+  auto& monitor = core_->monitor();
   const auto fiber = current_fiber();
-  const auto me = strand.run([&] { return begin_downgrade(fiber); });
-  await(strand, me, {}, [](const auto&) {});
+  const auto me = monitor.run([&] { return begin_downgrade(fiber); });
+  await(monitor, me, {}, [](const auto&) {});
 }
 
-std::shared_ptr<caller> shared_seat::begin_downgrade(std::uint64_t fiber) {
+std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t fiber) {
   require_working(*core_, path_);
   if (!writers_->is_owner(fiber)) {
     throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
@@ -115,18 +115,18 @@ std::shared_ptr<caller> shared_seat::begin_downgrade(std::uint64_t fiber) {
   }
   const failure lost{errc::lock_lost, "it was lost before it was downgraded: unlock it, then wait for it again", path_};
   if (!writers_->current()) lost.raise();
-  const auto me = std::make_shared<caller>();
+  const auto me = std::make_shared<waiter>();
   writers_->downgrade(
-      [this, keep = shared_from_this(), me, fiber, lost](std::shared_ptr<ticket> granted, std::uint32_t turns) {
+      [this, keep = shared_from_this(), me, fiber, lost](std::shared_ptr<queue_entry> granted, std::uint32_t turns) {
         if (granted) {
           readers_->adopt(std::move(granted), turns, fiber);
           readers_->gate_opened();  // those who waited for this writer
-          me->what = caller::outcome::granted;
+          me->what = waiter::outcome::granted;
         } else {
           me->why = std::make_unique<failure>(core_->failed().value_or(lost).at(path_));
-          me->what = caller::outcome::failed;
+          me->what = waiter::outcome::failed;
         }
-        core_->strand().wake({me, &me->point});
+        core_->monitor().wake({me, &me->point});
       });
   return me;
 }
