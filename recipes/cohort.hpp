@@ -9,12 +9,12 @@
 #include <stop_token>
 #include <string>
 
-#include "recipes/anticipation.hpp"
-#include "queue/wait_list.hpp"
-#include "queue/linger.hpp"
-#include "queue/remote_waiters.hpp"
 #include "queue/grant_state.hpp"
+#include "queue/linger.hpp"
 #include "queue/queue_entry.hpp"
+#include "queue/remote_waiters.hpp"
+#include "queue/wait_list.hpp"
+#include "recipes/anticipation.hpp"
 
 namespace latchkey::detail {
 

@@ -66,7 +66,7 @@ std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, limit how) {
 
 void fair_line::cancel(const std::shared_ptr<waiter>& who) {
   if (who->what != waiter::outcome::waiting) return;
-  const auto place = who->place;
+  const auto place = std::static_pointer_cast<fair_place>(who->place);
   if (place->how_ != patience::keep || place->for_place_) place->give_up();
   place->conclude(waiter::outcome::refused);
 }
@@ -87,7 +87,7 @@ void fair_line::leave() {
 
 void fair_line::require_open() const {
   require_working(*core_, path_);
-  if (shut_) error_destroyed(path_);
+  if (shut_) throw_destroyed(path_);
 }
 
 void fair_line::refuse_owner(std::uint64_t fiber) const {

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "recipes/anticipation.hpp"
-#include "queue/wait_list.hpp"
-#include "queue/neighbours.hpp"
 #include "queue/grant_state.hpp"
+#include "queue/neighbours.hpp"
 #include "queue/queue_entry.hpp"
+#include "queue/wait_list.hpp"
+#include "recipes/anticipation.hpp"
 
 namespace latchkey::detail {
 
@@ -60,7 +60,7 @@ class fair_line final : public std::enable_shared_from_this<fair_line> {
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
   bool shut_ = false;
   const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
-  wait_list line_;                                 // of those who wait; in no order that matters
+  wait_list line_;                                   // of those who wait; in no order that matters
   std::vector<std::shared_ptr<fair_place>> places_;  // in no order
   std::shared_ptr<grant_state> owner_;
   std::shared_ptr<fair_place> owning_place_;
@@ -114,9 +114,9 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   const std::shared_ptr<fair_line> line_;
   const patience how_;
   std::shared_ptr<queue_entry> entry_;  // none: given up, lost or failed
-  std::shared_ptr<waiter> caller_;  // who waits
-  std::size_t index_ = none;        // among the places of the line
-  bool for_place_ = false;          // and not for the lock
+  std::shared_ptr<waiter> caller_;      // who waits
+  std::size_t index_ = none;            // among the places of the line
+  bool for_place_ = false;              // and not for the lock
   bool asked_to_release_ = false;
   std::unique_ptr<failure> failed_;
   std::atomic<bool> spent_{false};

@@ -13,15 +13,7 @@ fair_mutex::fair_mutex(client& owner, std::string path) : path_{std::move(path)}
 
 fair_mutex::~fair_mutex() { line_->shut(); }
 
-void fair_mutex::lock() {
-  if (!line_->acquire(detail::duration::max(), {})) detail::error_destroyed(path_);
-}
-
-bool fair_mutex::lock(std::stop_token stop) { return line_->acquire(detail::duration::max(), std::move(stop)); }
-
-bool fair_mutex::try_lock() { return line_->acquire(detail::duration::zero(), {}); }
-
-bool fair_mutex::try_lock_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
+bool fair_mutex::acquire(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return line_->acquire(timeout, std::move(stop));
 }
 
@@ -29,7 +21,7 @@ void fair_mutex::unlock() noexcept { line_->unlock(); }
 
 ticket fair_mutex::enqueue() {
   auto place = line_->enqueue(detail::duration::max(), {});
-  if (!place) detail::error_destroyed(path_);
+  if (!place) detail::throw_destroyed(path_);
   return ticket{std::move(place)};
 }
 

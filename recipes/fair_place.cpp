@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/path.hpp"
-#include "recipes/fair_line.hpp"
 #include "queue/inquiry.hpp"
+#include "recipes/fair_line.hpp"
 
 namespace latchkey::detail {
 
@@ -59,7 +59,7 @@ void fair_place::requeue() {
   const auto fiber = current_fiber();
   const auto me = monitor.run([&] { return begin_to_queue_again(fiber); });
   if (await(monitor, me, {}, [](const auto&) {})) return;
-  if (!spent_) error_destroyed(line_->path_);
+  if (!spent_) throw_destroyed(line_->path_);
   throw std::system_error{std::make_error_code(std::errc::operation_canceled), "the ticket was cancelled"};
 }
 

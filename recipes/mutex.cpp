@@ -16,15 +16,7 @@ mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std
 
 mutex::~mutex() { cohort_->shut(); }
 
-void mutex::lock() {
-  if (!cohort_->acquire(detail::duration::max(), {})) detail::error_destroyed(path_);
-}
-
-bool mutex::lock(std::stop_token stop) { return cohort_->acquire(detail::duration::max(), std::move(stop)); }
-
-bool mutex::try_lock() { return cohort_->acquire(detail::duration::zero(), {}); }
-
-bool mutex::try_lock_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
+bool mutex::acquire(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return cohort_->acquire(timeout, std::move(stop));
 }
 

@@ -92,7 +92,8 @@ std::string_view to_string(contender::kind kind) noexcept {
   return "?";
 }
 
-queue_snapshot::queue_snapshot(client& through, std::string path, std::chrono::nanoseconds timeout) : path_{std::move(path)} {
+queue_snapshot::queue_snapshot(client& through, std::string path, std::chrono::nanoseconds timeout)
+    : path_{std::move(path)} {
   detail::validate_lock_path(path_);
   auto& core = *through.core();
   const auto end = detail::deadline_after(core.monitor().now(), timeout);

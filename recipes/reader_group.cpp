@@ -26,7 +26,7 @@ class reader_group::place final : public entry_listener, public std::enable_shar
   std::uint32_t turns = 0;
   bool asked_to_release = false;
   bool lingering = false;  // nobody reads in it: without proofs
-  bool delayed = false;  // somebody was seen ahead, or the connection was lost
+  bool delayed = false;    // somebody was seen ahead, or the connection was lost
 
   bool granted() const noexcept { return entry && entry->granted(); }
 
@@ -233,7 +233,8 @@ void reader_group::become_idle(const std::shared_ptr<place>& where, time_point n
                            !where->asked_to_release && !core_->failed() && core_->session().connected();
   if (wanted_soon) remote_waiters_->watch();
   const auto known = remote_waiters_->known();
-  if (!wanted_soon || known == remote_waiters::answer::waiting || known == remote_waiters::answer::gone) return give_up(where);
+  if (!wanted_soon || known == remote_waiters::answer::waiting || known == remote_waiters::answer::gone)
+    return give_up(where);
   if (std::exchange(where->lingering, true)) return;
   where->entry->stop_proving();
   linger_.begin(now, *this);

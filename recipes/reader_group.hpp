@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "queue/wait_list.hpp"
-#include "queue/linger.hpp"
-#include "queue/remote_waiters.hpp"
 #include "queue/grant_state.hpp"
+#include "queue/linger.hpp"
 #include "queue/queue_entry.hpp"
+#include "queue/remote_waiters.hpp"
+#include "queue/wait_list.hpp"
 
 namespace latchkey::detail {
 
@@ -93,7 +93,7 @@ class reader_group final : public session_observer, public std::enable_shared_fr
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
   const readers_options options_;
   std::uint64_t observing_ = 0;
-  wait_list line_;               // of those who wait for newest_
+  wait_list line_;                 // of those who wait for newest_
   std::shared_ptr<place> newest_;  // which is waited for, or may be joined
   std::vector<std::shared_ptr<place>> places_;
   members members_;

@@ -19,7 +19,7 @@ class reentrance {
  public:
   reentrance(client& of, const std::string& path, mutex_options options)
       : cohort_{std::make_shared<cohort>(of.core(), path, contender_kind::lock,
-                                     cohort_options::checked(options.turns, saturate(options.linger), path))},
+                                         cohort_options::checked(options.turns, saturate(options.linger), path))},
         path_{path} {
     cohort_->open();
   }
@@ -75,15 +75,7 @@ reentrant_mutex::reentrant_mutex(client& owner, std::string path, mutex_options 
 
 reentrant_mutex::~reentrant_mutex() = default;
 
-void reentrant_mutex::lock() {
-  if (!state_->take(detail::duration::max(), {})) detail::error_destroyed(path_);
-}
-
-bool reentrant_mutex::lock(std::stop_token stop) { return state_->take(detail::duration::max(), std::move(stop)); }
-
-bool reentrant_mutex::try_lock() { return state_->take(detail::duration::zero(), {}); }
-
-bool reentrant_mutex::try_lock_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
+bool reentrant_mutex::acquire(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return state_->take(timeout, std::move(stop));
 }
 

@@ -14,56 +14,38 @@ shared_mutex::shared_mutex(client& owner, std::string path, shared_mutex_options
   if (options.share_for < options.share_for.zero()) {
     throw error{errc::bad_option, "the option share_for must not be negative", path_};
   }
-  cohort_ = std::make_shared<detail::shared_state>(
+  state_ = std::make_shared<detail::shared_state>(
       owner.core(), path_, detail::cohort_options::checked(options.turns, detail::saturate(options.linger), path_),
       detail::readers_options{detail::saturate(options.share_for), detail::saturate(options.linger)});
-  cohort_->open();
+  state_->open();
 }
 
-shared_mutex::~shared_mutex() { cohort_->shut(); }
+shared_mutex::~shared_mutex() { state_->shut(); }
 
 // To write ----------
 
-void shared_mutex::lock() {
-  if (!cohort_->acquire(detail::duration::max(), {})) detail::error_destroyed(path_);
+bool shared_mutex::acquire(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return state_->acquire(timeout, std::move(stop));
 }
 
-bool shared_mutex::lock(std::stop_token stop) { return cohort_->acquire(detail::duration::max(), std::move(stop)); }
-
-bool shared_mutex::try_lock() { return cohort_->acquire(detail::duration::zero(), {}); }
-
-bool shared_mutex::try_lock_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return cohort_->acquire(timeout, std::move(stop));
-}
-
-void shared_mutex::unlock() noexcept { cohort_->unlock(); }
+void shared_mutex::unlock() noexcept { state_->unlock(); }
 
 // To read ----------
 
-void shared_mutex::lock_shared() {
-  if (!cohort_->acquire_shared(detail::duration::max(), {})) detail::error_destroyed(path_);
-}
-
-bool shared_mutex::lock_shared(std::stop_token stop) {
-  return cohort_->acquire_shared(detail::duration::max(), std::move(stop));
-}
-
-bool shared_mutex::try_lock_shared() { return cohort_->acquire_shared(detail::duration::zero(), {}); }
-
-bool shared_mutex::try_lock_shared_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return cohort_->acquire_shared(timeout, std::move(stop));
+bool shared_mutex::acquire_shared(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return state_->acquire_shared(timeout, std::move(stop));
 }
 
 void shared_mutex::unlock_shared() noexcept {
-  if (cohort_->unlock_shared()) return;
+  if (state_->unlock_shared()) return;
   detail::log(log_level::error,
               fmt::format("{}: unlock_shared() by a fiber that does not read: nothing is done", path_));
 }
 
-void shared_mutex::downgrade() { cohort_->downgrade(); }
+void shared_mutex::downgrade() { state_->downgrade(); }
 
-grant shared_mutex::held() const { return cohort_->held(); }
+grant shared_mutex::held() const { return state_->held(); }
 
-grant shared_mutex::held_shared() const { return cohort_->held_shared(); }
+grant shared_mutex::held_shared() const { return state_->held_shared(); }
 
 }  // namespace latchkey

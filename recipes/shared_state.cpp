@@ -17,7 +17,7 @@ std::shared_ptr<waiter> refused() {
 }  // namespace
 
 shared_state::shared_state(std::shared_ptr<client_core> core, std::string path, cohort_options writers,
-                         readers_options readers)
+                           readers_options readers)
     : core_{std::move(core)},
       path_{std::move(path)},
       writers_{std::make_shared<cohort>(core_, path_, contender_kind::write, writers)},

@@ -7,8 +7,8 @@
 #include <stop_token>
 #include <string>
 
-#include "recipes/reader_group.hpp"
 #include "recipes/cohort.hpp"
+#include "recipes/reader_group.hpp"
 
 namespace latchkey::detail {
 

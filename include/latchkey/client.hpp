@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <latchkey/access.hpp>
 #include <latchkey/error.hpp>
 #include <latchkey/grant.hpp>
 
@@ -20,19 +21,6 @@ namespace latchkey {
 namespace detail {
 class client_core;
 }
-
-/// Credentials for one authentication scheme of ZooKeeper, "digest" with "user:password" above all.
-struct credentials {
-  std::string scheme;  ///< "digest", for example
-  std::string data;    ///< for "digest": "user:password"
-};
-
-/// One entry of an access control list, as `zkCli` writes it: scheme "world", id "anyone", permissions "cdrwa".
-struct acl_entry {
-  std::string scheme;       ///< "world", "auth", "digest" or "ip"
-  std::string id;           ///< whom of that scheme: "anyone" for "world"
-  std::string permissions;  ///< letters of "cdrwa": create, delete, read, write, administer
-};
 
 /// What the observers of a client are told.
 struct client_event {

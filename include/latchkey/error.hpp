@@ -12,6 +12,7 @@ namespace latchkey {
 /// `false`.
 enum class errc {
   closed = 1,               ///< the client was closed: make a new one
+  lock_destroyed,           ///< the lock object was destroyed while a call or a ticket still used it
   bad_connect_string,       ///< the connect string cannot be read
   bad_path,                 ///< a znode path that ZooKeeper would refuse, or of more than 4096 bytes
   bad_option,               ///< an option outside its range

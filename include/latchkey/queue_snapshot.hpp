@@ -70,6 +70,6 @@ std::string to_string(const queue_snapshot& queue);
 /// only, whatever data the nodes have.
 /// @returns how many were asked. @throws error as `queue_snapshot`
 std::size_t ask_to_release(client& through, const std::string& path,
-                   std::chrono::nanoseconds timeout = std::chrono::seconds{10});
+                           std::chrono::nanoseconds timeout = std::chrono::seconds{10});
 
 }  // namespace latchkey

@@ -11,7 +11,7 @@
 
 #include <latchkey/client.hpp>
 #include <latchkey/grant.hpp>
-#include <latchkey/timed.hpp>
+#include <latchkey/lockable.hpp>
 
 namespace latchkey {
 
@@ -21,28 +21,34 @@ class shared_state;
 
 /// How the callers of one `shared_mutex` share their places in the queue.
 struct shared_mutex_options {
-  /// How many writers of one object may have the lock in turn before it goes back to the end of the queue.
+  /// How many writers of one object take turns on its entry once a remote contender is known to wait. At least 1.
   std::uint32_t turns = 16;
-  /// For how long further readers of one object may join those that are reading once somebody is known to wait for them
-  /// to end. A waiting writer is delayed by so much at most, beside the time that readers take who are in already.
+  /// How long further readers of one object may join those that read once a remote contender is known to wait. This
+  /// delays a waiting writer by at most this long, beyond the readers that are in already.
   std::chrono::milliseconds share_for{50};
-  /// For how long the place in the queue is kept after the last unlock, to be had again without a request; it is given
-  /// up as soon as somebody waits for it. Zero: given up at once.
+  /// How long an idle lock keeps its entry, to be acquired again without a request. It gives the entry up as soon as a
+  /// remote contender waits. Zero: gives it up at once.
   std::chrono::milliseconds linger{0};
 };
 
-/// A read-write lock across processes and machines: one writer alone, or readers together.
-/// Fairness: strict order of the queue, so that neither readers nor writers starve; a reader waits for the nearest
-/// writer ahead, a writer for all ahead. The readers of one object share one place, without a request for those that
-/// join; the writers of one object take turns, as the callers of a `mutex`. Meets SharedTimedLockable:
-/// `std::shared_lock`, `std::unique_lock`, `std::scoped_lock` are its guards. Compatible with Curator's
-/// `InterProcessReadWriteLock`. Not recursive: a fiber that has it, in whatever mode, and waits for it again gets
-/// `resource_deadlock_would_occur`. There is no upgrade from reading to writing: of two readers that upgrade, each
-/// would wait for the other. Downgrade is there. Tokens: of a writer as of a mutex, larger than those of all owners
-/// before it. The token of a reader is larger than those of the writers before it and smaller than those of the writers
-/// after it; two readers may be in any order. Waiting, concurrency, lifetime and loss: as `mutex`. Shared ownership
-/// belongs to the fiber that locked, which unlocks it.
-class shared_mutex : public detail::timed<shared_mutex>, public detail::timed_shared<shared_mutex> {
+/// A read-write lock shared by all processes that open the same path: one writer alone, or readers together.
+///
+/// Meets SharedTimedLockable: `std::unique_lock`, `std::shared_lock` and `std::scoped_lock` are its guards. Not
+/// recursive: a fiber that holds it in either mode and waits for it again gets `resource_deadlock_would_occur`.
+/// Wire-compatible with Curator's `InterProcessReadWriteLock`.
+///
+/// Fairness: strict order of the queue, so neither readers nor writers starve. A reader waits for the nearest writer
+/// ahead, a writer for every entry ahead. Readers of one object share an entry, and join without a request; writers of
+/// one object take turns, as the callers of a `mutex`.
+///
+/// Modes: `downgrade()` turns a writer into a reader. There is no upgrade: of two readers that upgrade, each would wait
+/// for the other. A read lock belongs to the fiber that took it; only that fiber unlocks it.
+///
+/// Tokens: a writer's is larger than those of all earlier owners. A reader's is larger than those of earlier writers and
+/// smaller than those of later writers. Two readers may have theirs in any order.
+///
+/// Blocking, concurrency, lifetime and loss: as for `mutex`.
+class shared_mutex : public detail::lockable<shared_mutex>, public detail::shared_lockable<shared_mutex> {
  public:
   /// Makes no request. @throws error bad_path, bad_option
   shared_mutex(client& owner, std::string path, shared_mutex_options options = {});
@@ -50,53 +56,38 @@ class shared_mutex : public detail::timed<shared_mutex>, public detail::timed_sh
   shared_mutex(const shared_mutex&) = delete;
   shared_mutex& operator=(const shared_mutex&) = delete;
 
-  // To write ----------
-
-  /// Waits until nobody reads or writes. @throws as `mutex::lock`
-  void lock();
-  /// As `lock()`, until `stop` is requested. @returns whether the lock was taken.
-  [[nodiscard]] bool lock(std::stop_token stop);
-  /// Takes the lock if nobody reads or writes: one read when somebody does.
-  [[nodiscard]] bool try_lock();
-  /// Does not wait for the ensemble. @pre locked to write; otherwise nothing happens.
+  /// Ends writing. Does not wait for the ensemble. @pre locked by a writer; otherwise does nothing
   void unlock() noexcept;
 
-  // To read ----------
-
-  /// Waits until nobody ahead writes. @throws as `mutex::lock`
-  void lock_shared();
-  /// As `lock_shared()`, until `stop` is requested. @returns whether the lock was taken.
-  [[nodiscard]] bool lock_shared(std::stop_token stop);
-  /// Takes the lock if nobody writes or waits to write: one read when somebody does.
-  [[nodiscard]] bool try_lock_shared();
-  /// Does not wait for the ensemble. @pre this fiber has locked it to read; otherwise nothing happens, and that is
-  /// logged.
+  /// Ends reading. Does not wait for the ensemble. Called by a fiber that does not read it does nothing and logs an
+  /// error.
   void unlock_shared() noexcept;
 
-  /// From writing to reading in one step: no writer comes in between, the readers behind are let in. Waits for the
-  /// ensemble's answer. The grant of the writer ends (released) when the step begins; with the answer `held_shared()`
-  /// is that of the reader, and `unlock_shared()` ends it.
-  /// @throws error lock_lost when the lock was lost before that was done: the caller is still a writer, without a grant,
-  ///         and calls `unlock()`; closed
-  /// @throws std::system_error operation_not_permitted when this fiber has not locked it to write
+  /// Turns a writer into a reader in one step: no writer comes in between, and the readers behind are admitted. Waits
+  /// for the ensemble's answer. The writer's grant ends (released) when the step begins; with the answer
+  /// `held_shared()` is the reader's grant, and `unlock_shared()` ends it.
+  /// @throws error lock_lost when the lock was lost first: the caller is still a writer, without a grant, and calls
+  ///         `unlock()`; closed
+  /// @throws std::system_error operation_not_permitted when this fiber is not the writer
   void downgrade();
 
-  /// @returns the grant of the writer that has the lock now; an empty one when no writer of this object has it.
+  /// @returns the grant of the writer that holds the lock through this object; an empty one if none does.
   grant held() const;
-  /// @returns the grant of the calling fiber, when it reads; otherwise an empty one.
+
+  /// @returns the grant of the calling fiber if it reads; otherwise an empty one.
   grant held_shared() const;
 
   /// @returns the path of the lock.
   const std::string& path() const noexcept { return path_; }
 
  private:
-  friend class detail::timed<shared_mutex>;
-  friend class detail::timed_shared<shared_mutex>;
-  bool try_lock_within(std::chrono::nanoseconds timeout, std::stop_token stop);
-  bool try_lock_shared_within(std::chrono::nanoseconds timeout, std::stop_token stop);
+  friend class detail::lockable<shared_mutex>;
+  friend class detail::shared_lockable<shared_mutex>;
+  bool acquire(std::chrono::nanoseconds timeout, std::stop_token stop);
+  bool acquire_shared(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
-  std::shared_ptr<detail::shared_state> cohort_;
+  std::shared_ptr<detail::shared_state> state_;
 };
 
 }  // namespace latchkey

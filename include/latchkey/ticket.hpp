@@ -10,7 +10,7 @@
 #include <stop_token>
 #include <utility>
 
-#include <latchkey/timed.hpp>
+#include <latchkey/lockable.hpp>
 
 namespace latchkey {
 

@@ -12,6 +12,8 @@ class category final : public std::error_category {
     switch (static_cast<errc>(code)) {
       case errc::closed:
         return "the client is closed";
+      case errc::lock_destroyed:
+        return "the lock object is destroyed";
       case errc::bad_connect_string:
         return "bad connect string";
       case errc::bad_path:
@@ -25,7 +27,7 @@ class category final : public std::error_category {
       case errc::authentication_failed:
         return "authentication failed";
       case errc::not_authorized:
-        return "not authorised";
+        return "not authorized";
       case errc::parent_is_ephemeral:
         return "a parent is ephemeral";
       case errc::queue_exhausted:

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include <latchkey/client.hpp>
+#include <latchkey/access.hpp>
 
 #include <zookeeper/zookeeper.h>
 

@@ -42,9 +42,49 @@ reply_code to_reply_code(int rc) noexcept {
     case ZINVALIDSTATE:  // the handle was expired, refused or closing before the call
       return reply_code::session_over;
 
-    default:  // ZBADARGUMENTS, ZINVALIDACL, ZMARSHALLINGERROR, ZUNIMPLEMENTED, a full quota: it would be refused again
+    case ZINVALIDACL:
+      return reply_code::invalid_acl;
+    case ZBADARGUMENTS:
+      return reply_code::bad_arguments;
+    case ZUNIMPLEMENTED:
+      return reply_code::unimplemented;
+
+    default:  // ZMARSHALLINGERROR, a full quota, ...
       return reply_code::invalid;
   }
+}
+
+std::string_view zookeeper_name(reply_code code) noexcept {
+  switch (code) {
+    case reply_code::ok:
+      return "ZOK";
+    case reply_code::no_node:
+      return "ZNONODE";
+    case reply_code::node_exists:
+      return "ZNODEEXISTS";
+    case reply_code::not_empty:
+      return "ZNOTEMPTY";
+    case reply_code::bad_version:
+      return "ZBADVERSION";
+    case reply_code::no_permission:
+      return "ZNOAUTH";
+    case reply_code::no_children_for_ephemerals:
+      return "ZNOCHILDRENFOREPHEMERALS";
+    case reply_code::invalid_acl:
+      return "ZINVALIDACL";
+    case reply_code::bad_arguments:
+      return "ZBADARGUMENTS";
+    case reply_code::unimplemented:
+      return "ZUNIMPLEMENTED";
+    case reply_code::not_sent:
+    case reply_code::unknown_outcome:
+      return "ZCONNECTIONLOSS";
+    case reply_code::session_over:
+      return "ZSESSIONEXPIRED";
+    case reply_code::invalid:
+      break;
+  }
+  return "another error";
 }
 
 reply_code to_operation_result(int rc) noexcept {

@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include <latchkey/client.hpp>
+#include <latchkey/access.hpp>
+#include <latchkey/error.hpp>
 
 namespace latchkey::detail {
 
@@ -26,11 +27,17 @@ enum class reply_code : std::int8_t {
   bad_version,
   no_permission,               ///< the ACL refuses it
   no_children_for_ephemerals,  ///< the parent is an ephemeral node
-  invalid,                     ///< the server refuses path, ACL or arguments
+  invalid_acl,                 ///< the server cannot use the ACL: an unknown scheme, or nobody is authenticated
+  bad_arguments,               ///< the server refuses the path or other arguments
+  unimplemented,               ///< the server does not know the request: it is too old, or extended types are off
+  invalid,                     ///< refused for another reason: it would be refused again
   not_sent,                    ///< it surely had no effect: it never left
   unknown_outcome,             ///< the connection was lost: it may have had its effect, now or later
   session_over,  ///< the session has expired, was refused or closed: it had no effect that outlives the session
 };
+
+/// @returns ZooKeeper's name of the code, as "ZNOAUTH"; of one that has no name there, what it means.
+std::string_view zookeeper_name(reply_code code) noexcept;
 
 /// @returns whether a write that was answered so may have had its effect.
 constexpr bool may_have_happened(reply_code code) noexcept {

@@ -8,8 +8,8 @@
 
 #include "base/path.hpp"
 #include "base/unique_id.hpp"
-#include "queue/record.hpp"
 #include "queue/queue_entry.hpp"
+#include "queue/record.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -186,7 +186,9 @@ bool queue_entry::take_number() {
 void queue_entry::make_parents() {
   if (const auto refused = std::exchange(parent_failure_, nullptr)) return fail(refused->code, refused->what);
   if (++parents_made_ > most_parents_made) {
-    return fail(errc::refused, "it vanishes each time it has been created: who deletes it?");
+    return fail(
+        errc::refused,
+        fmt::format("it was deleted after each of {} attempts to create it: stop what deletes it", most_parents_made));
   }
   ++step_;
   if (line_) forget_line();

@@ -5,8 +5,8 @@
 
 #include "base/path.hpp"
 #include "base/unique_id.hpp"
-#include "queue/record.hpp"
 #include "queue/queue_entry.hpp"
+#include "queue/record.hpp"
 
 namespace latchkey::detail {
 
@@ -137,7 +137,8 @@ void queue_entry::recover_replacement() {
   ++step_;
   state_ = state::replacing;
   through().submit({.kind = operation::sync, .path = *path_}, [](const reply&) {});
-  through().submit({.kind = operation::get, .path = *replacement_}, unless_stale([](queue_entry& self, const reply& read) {
+  through().submit({.kind = operation::get, .path = *replacement_},
+                   unless_stale([](queue_entry& self, const reply& read) {
                      if (read.code == reply_code::ok) return self.become_reader();
                      if (read.code == reply_code::no_node) return self.replace();
                      if (!self.explain(read.code)) self.resume();

@@ -70,12 +70,12 @@ void queue_entry::watch(const std::string& blocker) {
   waited_ = true;
   if (!bounds_our_czxid(blocker)) identify();
   through().forget(others_->watch);
-  others_->watch =
-      through().submit({.kind = operation::get, .path = join(*path_, blocker)},
-                       unless_stale([blocker](queue_entry& self, const reply& read) { self.on_watch_set(blocker, read); }),
-                       [self = shared_from_this(), step = step_, blocker](watch_event event) {
-                         if (self->step_ == step) self->on_blocker_event(blocker, event);
-                       });
+  others_->watch = through().submit(
+      {.kind = operation::get, .path = join(*path_, blocker)},
+      unless_stale([blocker](queue_entry& self, const reply& read) { self.on_watch_set(blocker, read); }),
+      [self = shared_from_this(), step = step_, blocker](watch_event event) {
+        if (self->step_ == step) self->on_blocker_event(blocker, event);
+      });
   delayed();
 }
 

@@ -94,11 +94,10 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
       again_ = true;
       break;
     case reply_code::no_permission:
-      return fail({errc::not_authorized, "its ACL does not let us do that", {}});
+      return fail({errc::not_authorized, "its ACL denies access (ZNOAUTH)", {}});
     default:
-      return fail({errc::refused,
-                   fmt::format("the ensemble refuses the request (reply {})", static_cast<int>(answer.code)),
-                   {}});
+      return fail(
+          {errc::refused, fmt::format("the ensemble refused the request ({})", zookeeper_name(answer.code)), {}});
   }
   if (!again_) return send_more();
   // Not at once: the connection's end is still being told.

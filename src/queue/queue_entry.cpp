@@ -11,8 +11,8 @@
 
 namespace latchkey::detail {
 
-queue_entry::queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, contender_kind kind,
-               entry_listener& listener, std::shared_ptr<neighbours> line)
+queue_entry::queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path,
+                         contender_kind kind, entry_listener& listener, std::shared_ptr<neighbours> line)
     : core_{std::move(core)}, path_{std::move(path)}, listener_{&listener}, line_{std::move(line)}, kind_{kind} {}
 
 queue_entry::~queue_entry() {
@@ -171,7 +171,7 @@ void queue_entry::fail(errc code, std::string what) {
 
 void queue_entry::exhausted() {
   fail(errc::queue_exhausted,
-       "its sequence numbers are used up: delete the path when nobody is using it, or choose another one");
+       "its sequence numbers are used up: delete the path while it is not in use, or choose another one");
 }
 
 /// @returns whether `code` needs no further thought: what waiting cannot mend has been reported.
@@ -180,19 +180,19 @@ bool queue_entry::explain(reply_code code) {
     case reply_code::session_over:
       return true;  // heard of by `on_session_over`
     case reply_code::no_permission:
-      fail(errc::not_authorized, "its ACL does not let us use it: a lock needs the permissions c, d and r");
+      fail(errc::not_authorized, "its ACL denies access (ZNOAUTH): a lock needs the permissions c, d and r");
       return true;
     case reply_code::no_children_for_ephemerals:
-      fail(errc::parent_is_ephemeral, "it is an ephemeral node, which cannot have children: use another path");
+      fail(errc::parent_is_ephemeral, "it is an ephemeral node, which cannot have children: choose another path");
       return true;
     case reply_code::unknown_outcome:
     case reply_code::not_sent:
       return false;
     default:
-      fail(errc::refused,
-           fmt::format("the ensemble refuses the request (reply {}): is the path one that it accepts, and do "
-                       "the ACL and the credentials fit together?",
-                       static_cast<int>(code)));
+      fail(
+          errc::refused,
+          fmt::format("the ensemble refused the request ({}): check the path, client_options::acl and ::authentication",
+                      zookeeper_name(code)));
       return true;
   }
 }

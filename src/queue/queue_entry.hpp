@@ -78,7 +78,7 @@ class queue_entry final : public session_observer, public holder, public std::en
   /// @param path absolute path of the lock; shared by its entries
   /// @param line the entries among which it finds its neighbours; may be empty
   queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, contender_kind kind,
-         entry_listener& listener, std::shared_ptr<neighbours> line = {});
+              entry_listener& listener, std::shared_ptr<neighbours> line = {});
   ~queue_entry();
   queue_entry(const queue_entry&) = delete;
   queue_entry& operator=(const queue_entry&) = delete;
@@ -258,8 +258,8 @@ class queue_entry final : public session_observer, public holder, public std::en
   std::unique_ptr<failure> parent_failure_;
 
   std::optional<std::uint32_t> number_;       // while it stands in line_
-  queue_entry* following_ = nullptr;               // the neighbour ahead
-  queue_entry* follower_ = nullptr;                // the neighbour behind
+  queue_entry* following_ = nullptr;          // the neighbour ahead
+  queue_entry* follower_ = nullptr;           // the neighbour behind
   std::unique_ptr<std::string> replacement_;  // the path of the reader's node to be
 
   std::unique_ptr<others> others_;

@@ -9,7 +9,7 @@
 namespace latchkey::detail {
 
 remote_waiters::remote_waiters(client_core& core, std::string path, contender_kind mine,
-                     std::function<bool(std::string_view)> is_ours, std::function<void()> on_answer)
+                               std::function<bool(std::string_view)> is_ours, std::function<void()> on_answer)
     : core_{core},
       path_{std::move(path)},
       mine_{mine},

@@ -29,8 +29,8 @@ class remote_waiters : public std::enable_shared_from_this<remote_waiters> {
   /// @param mine what the holder is
   /// @param is_ours tells the nodes of the holder from those of others, by their absolute paths
   /// @param on_answer runs when the answer has become another one, but for `unknown` and `asked`
-  remote_waiters(client_core& core, std::string path, contender_kind mine, std::function<bool(std::string_view)> is_ours,
-            std::function<void()> on_answer);
+  remote_waiters(client_core& core, std::string path, contender_kind mine,
+                 std::function<bool(std::string_view)> is_ours, std::function<void()> on_answer);
 
   /// Begins to watch, unless that has begun. Nothing happens without a connection.
   void watch();

@@ -65,6 +65,9 @@ void refuse_deadlock(const std::string& path, const char* why) {
   throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur), path + ": " + why};
 }
 
-void error_destroyed(const std::string& path) { throw error{errc::closed, "destroyed while it was waited for", path}; }
+void throw_destroyed(const std::string& path) {
+  throw error{errc::lock_destroyed, "the lock object was destroyed: destroy it after the calls on it have returned",
+              path};
+}
 
 }  // namespace latchkey::detail

@@ -12,12 +12,12 @@
 #include <string>
 #include <utility>
 
+#include <latchkey/lockable.hpp>
+
 #include "bridge/wait_point.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
-
-class fair_place;
 
 /// For how long a caller is willing to wait.
 struct limit {
@@ -43,8 +43,8 @@ struct waiter {
   std::atomic<outcome> what{outcome::waiting};  // written after `why`
   std::unique_ptr<failure> why;                 // of `failed`
   timer_id timer;
-  line::iterator at;                  // while it waits
-  std::shared_ptr<fair_place> place;  // in a fair line, while it waits
+  line::iterator at;            // while it waits
+  std::shared_ptr<void> place;  // for the recipe: what it waits with, while it waits
 };
 
 /// The callers of one lock object that wait, in the order of their arrival. With the monitor held.
@@ -125,8 +125,5 @@ void require_working(const client_core& core, const std::string& path);
 
 /// A fiber would wait for itself.
 [[noreturn]] void refuse_deadlock(const std::string& path, const char* why);
-
-/// The lock object is gone.
-[[noreturn]] void error_destroyed(const std::string& path);
 
 }  // namespace latchkey::detail

@@ -16,8 +16,8 @@
 #include "bridge/timer_thread.hpp"
 #include "bridge/znodes.hpp"
 #include "session/events.hpp"
-#include "session/own_nodes.hpp"
 #include "session/lease_keeper.hpp"
+#include "session/own_nodes.hpp"
 #include "session/reaper.hpp"
 #include "session/session.hpp"
 

@@ -224,9 +224,11 @@ void reaper::conclude(std::uint64_t id, reply_code code) {
 // Refused ----------
 
 void reaper::remember_refused(const std::string& path, reply_code code) {
-  log(log_level::error, fmt::format("{}: the ensemble refuses to delete this node of ours (reply {}): it stays until "
-                                    "the session ends; does the ACL of its parent give us the permission 'd'?",
-                                    path, static_cast<int>(code)));
+  log(log_level::error,
+      fmt::format(
+          "{}: the ensemble refused to delete this node of ours ({}), so it stays until the session ends: grant "
+          "the permission d on its parent",
+          path, zookeeper_name(code)));
   if (code != reply_code::no_permission) return;
   refused_.insert(path);
   if (on_refused_) on_refused_(path);

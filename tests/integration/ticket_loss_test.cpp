@@ -123,9 +123,9 @@ TEST_SUITE("ticket") {
         of_lock = lock.enqueue();
       }
       CHECK(queued(path, 0));
-      CHECK(error_of([&] { of_lock.wait(); }) == errc::closed);
-      CHECK(error_of([&] { of_lock.ahead(); }) == errc::closed);
-      CHECK(error_of([&] { of_lock.requeue(); }) == errc::closed);
+      CHECK(error_of([&] { of_lock.wait(); }) == errc::lock_destroyed);
+      CHECK(error_of([&] { of_lock.ahead(); }) == errc::lock_destroyed);
+      CHECK(error_of([&] { of_lock.requeue(); }) == errc::lock_destroyed);
       fair_mutex lock{owner, path};
       of_client = lock.enqueue();
       owner.close();

@@ -176,7 +176,7 @@ TEST_SUITE("linger") {
     simulated_lock other{w.two, "/q", {lock_family::turns}};
     auto call = lock.enter(1, contender_kind::lock, {});
     REQUIRE(w.ends(call, outcome::granted));
-    const auto remote waiter = other.enter(1, contender_kind::lock, {});
+    const auto remote = other.enter(1, contender_kind::lock, {});
     REQUIRE(w.queued(2));
     std::uint64_t fiber = 1;
     while (fiber < 50) {
@@ -187,7 +187,7 @@ TEST_SUITE("linger") {
       if (call->what != outcome::granted) break;
     }
     CHECK(fiber == 3);  // two turns, and the third waits
-    CHECK(remote waiter->what == outcome::granted);
+    CHECK(remote->what == outcome::granted);
     other.leave(1, contender_kind::lock);
     CHECK(w.ends(call, outcome::granted));
   }

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <latchkey/error.hpp>
 #include <latchkey/fencing_token.hpp>
-#include <latchkey/timed.hpp>
+#include <latchkey/lockable.hpp>
 
 #include <limits>
 
@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
 /// Records the time it is given.
-struct recorder : detail::timed<recorder> {
-  bool try_lock_within(nanoseconds timeout, std::stop_token) {
+struct recorder : detail::lockable<recorder> {
+  bool acquire(nanoseconds timeout, std::stop_token) {
     seen = timeout;
     return true;
   }

@@ -53,7 +53,8 @@ struct calm_world {
   /// @pre the client holds something
   void wear_out_lease(simulated_client& of) {
     time.run_for(of.session_timeout() * 2);
-    const auto until = of.run([&] { return of.core()->lease_keeper().current_lease()->valid_until(); }) - of.session_timeout() / 8;
+    const auto until =
+        of.run([&] { return of.core()->lease_keeper().current_lease()->valid_until(); }) - of.session_timeout() / 8;
     time.pause(of.process(), until + std::chrono::milliseconds{1});
     time.run_until(until);
   }

@@ -30,7 +30,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::reap_every, &fault_injector::reap);
   every(&fault_plan::operator_every, &fault_injector::operate);
   every(&fault_plan::foreign_every, &fault_injector::intrude);
-  every(&fault_plan::ask_every, &fault_injector::revoke);
+  every(&fault_plan::ask_every, &fault_injector::ask_to_release);
 }
 
 void fault_injector::every(duration fault_plan::*interval, void (fault_injector::*fault)()) {

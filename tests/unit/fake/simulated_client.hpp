@@ -12,8 +12,8 @@
 #include "base/node_name.hpp"
 #include "base/path.hpp"
 #include "fake/fake_connector.hpp"
-#include "recipes/fair_line.hpp"
 #include "recipes/cohort.hpp"
+#include "recipes/fair_line.hpp"
 #include "recipes/shared_state.hpp"
 #include "session/client_core.hpp"
 
@@ -58,7 +58,7 @@ class simulated_client {
   }
 
   std::shared_ptr<detail::shared_state> shared_state(std::string path, detail::cohort_options writers = {},
-                                                   detail::readers_options readers = {}) {
+                                                     detail::readers_options readers = {}) {
     auto made = std::make_shared<detail::shared_state>(core_, std::move(path), writers, readers);
     made->open();
     return made;

@@ -7,32 +7,9 @@
 namespace latchkey::testing {
 
 std::string_view to_string(detail::reply_code code) noexcept {
-  using enum detail::reply_code;
-  switch (code) {
-    case ok:
-      return "ok";
-    case no_node:
-      return "no node";
-    case node_exists:
-      return "node exists";
-    case not_empty:
-      return "not empty";
-    case bad_version:
-      return "bad version";
-    case no_permission:
-      return "no permission";
-    case no_children_for_ephemerals:
-      return "no children for ephemerals";
-    case invalid:
-      return "invalid";
-    case not_sent:
-      return "not sent";
-    case unknown_outcome:
-      return "unknown outcome";
-    case session_over:
-      return "session over";
-  }
-  return "?";
+  if (code == detail::reply_code::not_sent) return "not sent";
+  if (code == detail::reply_code::unknown_outcome) return "unknown outcome";
+  return detail::zookeeper_name(code);
 }
 
 std::string_view to_string(detail::operation kind) noexcept {

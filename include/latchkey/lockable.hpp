@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The calls that take a lock: Lockable and TimedLockable, for every clock and duration.
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace latchkey::detail {
+
+/// @returns `time` as nanoseconds; beyond what they can hold, the nearest value.
+template <class Rep, class Period>
+constexpr std::chrono::nanoseconds saturate(std::chrono::duration<Rep, Period> time) noexcept {
+  using namespace std::chrono;
+  using wide = std::chrono::duration<long double, std::nano>;
+  if (wide{time} >= wide{nanoseconds::max()}) return nanoseconds::max();
+  if (wide{time} <= wide{nanoseconds::min()}) return nanoseconds::min();
+  return ceil<nanoseconds>(time);
+}
+
+/// @returns the time from now to `time`, by the clock of `time`.
+template <class Clock, class Duration>
+std::chrono::nanoseconds time_left(std::chrono::time_point<Clock, Duration> time) noexcept {
+  using wide = std::chrono::duration<long double, std::nano>;
+  return saturate(wide{time.time_since_epoch()} - wide{Clock::now().time_since_epoch()});
+}
+
+/// Throws `errc::lock_destroyed`.
+[[noreturn]] void throw_destroyed(const std::string& path);
+
+/// The calls that take a lock. `Lock` provides `bool acquire(nanoseconds timeout, stop_token)` and `path()`.
+///
+/// Every call suspends the calling fiber, or blocks a plain thread. A timeout bounds the whole call, whatever the
+/// network and the servers do. Zero, a negative timeout and a time point that has passed mean: try once.
+/// `nanoseconds::max()`, and whatever exceeds it, means: no limit. A clock that is set during a wait changes nothing.
+///
+/// @throws error closed, lock_destroyed, not_authorized, authentication_failed, parent_is_ephemeral, queue_exhausted,
+///         refused: failures that waiting cannot fix
+/// @throws std::system_error resource_deadlock_would_occur when the caller would wait for itself
+template <class Lock>
+class lockable {
+ public:
+  /// Waits for the lock, through outages and lost sessions.
+  void lock() {
+    if (!me().acquire(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
+  }
+
+  /// As `lock()`, until `stop` is requested. @returns whether the lock was taken.
+  [[nodiscard]] bool lock(std::stop_token stop) {
+    return me().acquire(std::chrono::nanoseconds::max(), std::move(stop));
+  }
+
+  /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held.
+  [[nodiscard]] bool try_lock() { return me().acquire(std::chrono::nanoseconds::zero(), {}); }
+
+  /// @returns whether the lock was taken in time, and before `stop` was requested.
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+    return me().acquire(saturate(timeout), std::move(stop));
+  }
+
+  /// As `try_lock_for`, with the time that is left now.
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+    return me().acquire(time_left(time), std::move(stop));
+  }
+
+ protected:
+  lockable() = default;
+  ~lockable() = default;
+
+ private:
+  Lock& me() noexcept { return static_cast<Lock&>(*this); }
+};
+
+/// The same calls for readers. `Lock` provides `bool acquire_shared(nanoseconds timeout, stop_token)` and `path()`.
+template <class Lock>
+class shared_lockable {
+ public:
+  /// Waits until no writer is ahead.
+  void lock_shared() {
+    if (!me().acquire_shared(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
+  }
+
+  /// As `lock_shared()`, until `stop` is requested. @returns whether the lock was taken.
+  [[nodiscard]] bool lock_shared(std::stop_token stop) {
+    return me().acquire_shared(std::chrono::nanoseconds::max(), std::move(stop));
+  }
+
+  /// Takes the lock if no writer holds it or waits for it: one read otherwise.
+  [[nodiscard]] bool try_lock_shared() { return me().acquire_shared(std::chrono::nanoseconds::zero(), {}); }
+
+  /// @returns whether the lock was taken in time, and before `stop` was requested.
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+    return me().acquire_shared(saturate(timeout), std::move(stop));
+  }
+
+  /// As `try_lock_shared_for`, with the time that is left now.
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+    return me().acquire_shared(time_left(time), std::move(stop));
+  }
+
+ protected:
+  shared_lockable() = default;
+  ~shared_lockable() = default;
+
+ private:
+  Lock& me() noexcept { return static_cast<Lock&>(*this); }
+};
+
+}  // namespace latchkey::detail
