@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <latchkey/error.hpp>
+
 namespace latchkey::detail {
 namespace {
 

@@ -151,12 +151,12 @@ json record_queue() {
     return now;
   };
   wait_for("the first holds", [&] { return all[0]->holds.load(); });
-  result["before"] = conclude();
+  result["before"] = settle();
   for (const auto& each : all) each->net.reset_requests();
   all[0]->may_release.set_value();
   wait_for("the second holds", [&] { return all[1]->holds.load(); });
   wait_for("the first entry is gone", [&] { return servers.children(path).size() == all.size() - 1; });
-  result["after"] = conclude();
+  result["after"] = settle();
   json sent = json::object();
   for (const auto& each : all) {
     sent[each->name] = json::object();

@@ -2,6 +2,7 @@
 #include "bridge/access_list.hpp"
 
 #include <doctest/doctest.h>
+#include <latchkey/error.hpp>
 
 #include <string>
 #include <utility>
