@@ -90,13 +90,15 @@ held_node* lease_keeper::find(const std::string& node) {
 
 // Session ----------
 
+/// A timeout that has grown since the session was created is of no use: a new leader knows only that of the creation
+/// (`SessionTrackerImpl`), and a late touch from another server counts with the one of that server.
 void lease_keeper::on_connected(std::optional<time_point> opened) {
   auto timing = timing_;
   timing.timeout = session_.info().timeout;
   if (opened) {
     clock_.begin(timing, *opened);
     begin_pulse();
-  } else if (timing.timeout != clock_.timing().timeout) {
+  } else if (timing.timeout < clock_.timing().timeout) {
     lose_all(loss_reason::deadline_passed);  // the session may now end sooner than the grants were told
     clock_.begin_again(timing);
     begin_pulse();

@@ -20,6 +20,9 @@
 #ifndef PARENTS
 #define PARENTS 0     /* the empty parent is deleted */
 #endif
+#ifndef STRANGERS
+#define STRANGERS 0   /* a stranger makes the parent, or uses up a number of the new one */
+#endif
 #ifndef CANCELS
 #define CANCELS 0     /* a caller gives up */
 #endif
@@ -46,12 +49,12 @@
 /* The rules of issue 12; -DOLD is the version before. Each can be left out alone. */
 #ifdef OLD
 #define NO_OWN_WATCH
-#define NO_ARMED_FOLLOW
-#define NO_SECOND_LOOK
 #define NO_NEW_LIST
+#define NO_PARENT_WATCH
 #endif
 
 #define NONE 255
+#define PARENT 254
 #define LOCK 0
 #define READ 1
 #define WRITE 2
@@ -76,14 +79,15 @@
 #define LIST 1
 #define GET_BLOCKER 2
 #define GET_OWN 3
-#define IS_READ(what) ((what) <= GET_OWN)
-#define CREATE 4
-#define MAKE_PARENT 5
-#define CHECK 6
-#define REMOVE 7
-#define REQUEUE 8
-#define REPLACE 9
-#define SYNC 10
+#define GET_PARENT 4
+#define IS_READ(what) ((what) <= GET_PARENT)
+#define CREATE 5
+#define MAKE_PARENT 6
+#define CHECK 7
+#define REMOVE 8
+#define REQUEUE 9
+#define REPLACE 10
+#define SYNC 11
 
 /* What a session does, and what a caller does. */
 #define EXECUTE 7

@@ -14,18 +14,18 @@ typedef ticket {
   bool create_answered;
   bool create_lost;
   byte found = NONE;      /* the node of a create whose answer was lost: what the unique name in a list tells */
+  bool unlisted;          /* the create was sent without a list */
   bool in_line;
+  bool certain;           /* in the line, and created under the parent that was watched then */
   byte following = NONE;
   byte follower = NONE;
   byte own_watch;         /* 0: none, 1: sent, 2: set */
   bool reconnected;       /* since the last list */
-  bool unlisted;          /* let in without a list */
   byte former = NONE;     /* the node that is left in one transaction with the create */
   byte token;             /* the czxid, */
   byte turn;              /* and the turn */
   /* Not known to the client. */
-  bool unaware;           /* granted though its node had been deleted, and nothing was on its way to tell it */
-  byte mistaken;          /* node + 1 of the one ahead: granted as the follower of one whose parent may have been another */
+  bool unaware;           /* nothing is on its way to tell it that its node has been deleted */
   byte next;
 };
 ticket tickets[TICKETS];
@@ -41,6 +41,7 @@ typedef client {
   bool lease = true;      /* grants are valid: while it is, the session lives */
   byte removing;          /* nodes of the reaper */
   byte creating;          /* how many creates of its object are under way */
+  byte parent_watch;      /* of the line. 0: none, 1: sent, 2: set */
 };
 client clients[SESSIONS];
 
@@ -55,10 +56,11 @@ byte last_exclusive;      /* of those of writers */
 #define BELIEVES(t) (tickets[t].state == GRANTED && clients[SESSION(t)].lease)
 #define LINE(t) (SHARED > 1 && SESSION(t) == 0)
 
-#ifdef NO_ARMED_FOLLOW
-#define TRUST(t) my.first
+/* Whether a ticket may follow the one with the number before its own. */
+#ifdef NO_PARENT_WATCH
+#define COMPARABLE(t, u) true
 #else
-#define TRUST(t) (my.first && my.own_watch == 2)
+#define COMPARABLE(t, u) (tickets[t].certain && tickets[u].certain)
 #endif
 
 #ifdef NO_NEW_LIST
@@ -71,13 +73,6 @@ byte last_exclusive;      /* of those of writers */
 #define OWN_DEATH_UNHEARD(t) (my.own_watch == 0 && nodes[my.node].died <= servers[s].seen)
 #else
 #define OWN_DEATH_UNHEARD(t) false
-#endif
-
-/* The weaker rule: for a round trip a follower may take a foreign predecessor for its own. */
-#ifdef EXCUSE_FOLLOWER
-#define EXCUSED(t) (tickets[t].mistaken != 0)
-#else
-#define EXCUSED(t) false
 #endif
 
 #if TICKETS == 2
@@ -112,7 +107,6 @@ inline new_step(t) {
   my.blocker_watched = false;
 }
 
-
 inline forget_node(t) {
   my.node = NONE;
   my.create_lost = false;
@@ -120,7 +114,6 @@ inline forget_node(t) {
   my.first = false;
   my.own_watch = 0;
   my.unlisted = false;
-  my.mistaken = 0;
   my.unaware = false;
   my.token = 0;
   my.turn = 0;
@@ -129,7 +122,7 @@ inline forget_node(t) {
 inline reap(s, which) {
   clients[s].removing = clients[s].removing | BIT(which);
   if
-  :: clients[s].connected -> send(s, REMOVE, t, which)
+  :: clients[s].connected -> send(s, REMOVE, NONE, which)
   :: else
   fi;
 }
@@ -150,6 +143,7 @@ inline finish(s, t) {
 /* Leaves the line: the one behind waits for the one ahead, or is let in. */
 inline step_out(t) {
   my.in_line = false;
+  my.certain = false;
   if
   :: my.following != NONE -> tickets[my.following].follower = my.follower
   :: else
@@ -159,10 +153,7 @@ inline step_out(t) {
     tickets[my.follower].following = my.following;
     if
     :: my.following != NONE
-    :: my.following == NONE && TRUST(t) ->
-      tickets[my.follower].next = ADMIT;
-      tickets[my.follower].unlisted = true;
-      tickets[my.follower].mistaken = (my.own_watch == 2 -> 0 : my.node + 1);
+    :: my.following == NONE && my.first -> tickets[my.follower].next = ADMIT
     :: else -> tickets[my.follower].next = LOOK
     fi;
   :: else
@@ -207,6 +198,14 @@ inline is_alone(s, t, answer) {
 inline send_create(s, t) {
   my.state = ENQUEUING;
   is_alone(s, t, yes);
+#ifndef NO_PARENT_WATCH
+  if
+  :: !yes && clients[s].parent_watch == 0 ->
+    clients[s].parent_watch = 1;
+    send(s, GET_PARENT, NONE, NONE);
+  :: else
+  fi;
+#endif
   send(s, CREATE, t, NONE);
   my.unlisted = !yes;     /* until the answer: whether no list has been sent */
   if
@@ -219,8 +218,6 @@ inline send_create(s, t) {
 
 inline look(s, t) {
   new_step(t);
-  my.unlisted = false;
-  my.mistaken = 0;
   if
   :: clients[s].connected ->
     my.state = LOOKING;
@@ -237,10 +234,31 @@ inline watch(s, t, which) {
   send(s, GET_BLOCKER, t, which);
 }
 
+/* None of the numbers means anything any more. */
+inline forget_line() {
+  u = 0;
+  do
+  :: u < SHARED ->
+    tickets[u].in_line = false;
+    tickets[u].certain = false;
+    tickets[u].follower = NONE;
+    if
+    :: tickets[u].following != NONE ->
+      tickets[u].following = NONE;
+      tickets[u].next = LOOK;
+    :: else
+    fi;
+    u++;
+  :: else -> break
+  od;
+  u = 0;
+}
+
+/* One parent gives a number once. */
 inline take_number(s, t) {
   if
   :: LINE(t) ->
-    yes = true;           /* of two with the same number the former stays */
+    yes = true;
     u = 0;
     do
     :: u < SHARED ->
@@ -249,13 +267,20 @@ inline take_number(s, t) {
     :: else -> break
     od;
     u = 0;
-    my.in_line = yes;
+    if
+    :: !yes ->
+      printf("ticket %d has the number of another one\n", t);
+      forget_line();
+    :: else
+    fi;
+    my.in_line = true;
+    my.certain = clients[s].parent_watch == 2;
     yes = false;
   :: else
   fi;
 }
 
-/* Attaches to the live ticket whose node is `which` or, without one, to that with the number before; `yes`: it has. */
+/* Attaches to the ticket whose node is `which` or, without one, to that with the number before; `yes`: it has. */
 inline follow(s, t, which) {
   yes = false;
   u = 0;
@@ -263,11 +288,14 @@ inline follow(s, t, which) {
   :: u < SHARED && LINE(t) ->
     if
     :: u != t && tickets[u].in_line && tickets[u].follower == NONE && !yes &&
-        (which == NONE -> nodes[tickets[u].node].number + 1 == nodes[my.node].number : tickets[u].node == which) ->
+        (which != NONE -> tickets[u].node == which
+                       : nodes[tickets[u].node].number + 1 == nodes[my.node].number && COMPARABLE(t, u)) ->
       yes = true;
       new_step(t);
       my.state = FOLLOWING;
       my.following = u;
+      /* P4. */
+      assert(nodes[my.node].under == nodes[tickets[u].node].under);
       tickets[u].follower = t;
     :: else
     fi;
@@ -322,10 +350,7 @@ inline decide(s, t, set) {
     :: else
     fi;
     if
-    :: nearest == NONE ->
-      my.unlisted = false;
-      my.mistaken = 0;
-      my.next = ADMIT;
+    :: nearest == NONE -> my.next = ADMIT
     :: else ->
       follow(s, t, nearest);
       if
@@ -344,7 +369,6 @@ inline decide(s, t, set) {
 inline on_blocker_gone(t) {
   if
   :: my.ahead == 1 && !(my.kind != READ && nodes[my.blocker].kind == WRITE) && MAY_TRUST(t) ->
-    my.unlisted = true;
     my.last = NONE;
     my.behind = 0;
     my.next = ADMIT;
@@ -380,18 +404,23 @@ inline check_grant(s, t) {
   assert(ALIVE(my.node) || nodes[my.node].forced);
   if
   :: !ALIVE(my.node) ->
-    my.unaware = OWN_DEATH_UNHEARD(t);
-    /* Who watches its node is not let in by what was heard after its end. */
+    my.unaware = my.unaware || OWN_DEATH_UNHEARD(t);
+#if CUTS == 0 || SHARED == 1
+    /* Who watches its node is not let in by what was heard after its end. (Right after a reconnect the one ahead may
+       leave before the events come.) */
     assert(my.own_watch != 2 || nodes[my.node].died > servers[s].seen);
+    /* Nor is one in a line that watches its parent. */
+    assert(!my.in_line || !PARENT_EVENT_PENDING(s) || parents[servers[s].parent_watch].died > servers[s].seen);
+#endif
   :: else
   fi;
   if
-  :: (ALIVE(my.node) || my.unaware) && !EXCUSED(t) ->
+  :: ALIVE(my.node) || my.unaware ->
     u = 0;
     do
     :: u < TICKETS ->
       if
-      :: u != t && BELIEVES(u) && (ALIVE(tickets[u].node) || tickets[u].unaware) && !EXCUSED(u) ->
+      :: u != t && BELIEVES(u) && (ALIVE(tickets[u].node) || tickets[u].unaware) ->
         assert(!EXCLUSIVE(t) && !EXCLUSIVE(u));
       :: else
       fi;
@@ -402,7 +431,7 @@ inline check_grant(s, t) {
   :: else
   fi;
   if
-  :: ALIVE(my.node) && !EXCUSED(t) ->
+  :: ALIVE(my.node) ->
     assert(TOKEN(t) > last_exclusive);
     if
     :: EXCLUSIVE(t) ->

@@ -16,7 +16,7 @@ inline write(s) {
   made = arg;
   if
   :: what == CREATE -> execute_create(s, t)
-  :: what == MAKE_PARENT -> parent = true
+  :: what == MAKE_PARENT -> execute_make_parent()
   :: what == REMOVE && ALIVE(arg) -> delete_node(arg, false)
   :: (what == REMOVE || what == CHECK || what == REQUEUE || what == REPLACE) && !ALIVE(arg) -> made = NONE
   :: what == CHECK && ALIVE(arg)
@@ -53,8 +53,9 @@ inline execute_doubt(s) {
 }
 
 /* The client hears of the next deletion that it watches, or the next answer: in the order of their zxids. */
-#define HEARS(s) (EVENT_PENDING(s) || nempty(results[s]) || requests[s]?[LIST,_,_,_] || \
-                  requests[s]?[GET_BLOCKER,_,_,_] || requests[s]?[GET_OWN,_,_,_])
+#define HEARS_READ(s) (requests[s]?[LIST,_,_,_] || requests[s]?[GET_BLOCKER,_,_,_] || requests[s]?[GET_OWN,_,_,_] || \
+                       requests[s]?[GET_PARENT,_,_,_])
+#define HEARS(s) (EVENT_PENDING(s) || len(results[s]) > 0 || HEARS_READ(s))
 
 /* Which moment a read shows is any. */
 inline choose_moment(s) {
@@ -92,14 +93,26 @@ inline choose_moment(s) {
 
 inline hear(s) {
   if
-  :: nearest != NONE ->
+  :: nearest == PARENT ->
+    nearest = NONE;
+    arg = servers[s].parent_watch;
+    printf("session %d hears that parent %d is gone, or another one: %d\n", s, arg, servers[s].parent_changed);
+    servers[s].seen = (parents[arg].died > servers[s].seen -> parents[arg].died : servers[s].seen);
+    servers[s].parent_watch = NONE;
+    clients[s].parent_watch = 0;
+    if
+    :: servers[s].parent_changed -> on_parent_changed(s)
+    :: else -> on_parent_deleted(s)
+    fi;
+    servers[s].parent_changed = false;
+  :: nearest != NONE && nearest != PARENT ->
     arg = nearest;
     nearest = NONE;
     printf("session %d hears that node %d is gone\n", s, arg);
     servers[s].seen = (nodes[arg].died > servers[s].seen -> nodes[arg].died : servers[s].seen);
     servers[s].watches = servers[s].watches & ~BIT(arg);
     on_deleted(s);
-  :: else ->
+  :: nearest == NONE ->
     servers[s].seen = moment;
     requests[s]?_, _, _, _;
     if
@@ -132,16 +145,28 @@ inline first_deletion(s) {
   :: else -> break
   od;
   n = 0;
+  if
+  :: PARENT_EVENT_PENDING(s) && parents[servers[s].parent_watch].died <= moment ->
+    if
+    :: nearest == NONE -> nearest = PARENT
+    :: nearest != NONE && parents[servers[s].parent_watch].died <= servers[s].seen && nodes[nearest].died <= servers[s].seen ->
+      nearest = PARENT
+    :: nearest != NONE && nodes[nearest].died > parents[servers[s].parent_watch].died -> nearest = PARENT
+    :: nearest != NONE && nodes[nearest].died <= parents[servers[s].parent_watch].died
+    fi;
+  :: else
+  fi;
 }
 
 inline hear_read(s) {
   if
+  :: what == GET_PARENT -> hear_parent(s)
   :: what == LIST ->
     set_of_children(s, set);
     printf("session %d hears for ticket %d: the children are the set %d, as of zxid %d\n", s, t, set, servers[s].seen);
     hear_list(s, t);
     set = 0;
-  :: what != LIST && SEEN_ALIVE(s, arg) ->
+  :: (what == GET_BLOCKER || what == GET_OWN) && SEEN_ALIVE(s, arg) ->
     printf("session %d hears for ticket %d: node %d is there, and watched\n", s, t, arg);
     servers[s].watches = servers[s].watches | BIT(arg);
     if
@@ -152,9 +177,7 @@ inline hear_read(s) {
   :: what == GET_OWN && !SEEN_ALIVE(s, arg) ->
     printf("session %d hears for ticket %d: its node %d is not there\n", s, t, arg);
     if
-    :: my.node == arg && my.own_watch == 1 ->
-      look_at_line(s, t);
-      on_own_gone(s, t);
+    :: my.node == arg && my.own_watch == 1 -> on_own_gone(s, t)
     :: else
     fi;
   :: what == GET_BLOCKER && !SEEN_ALIVE(s, arg) ->
@@ -165,9 +188,24 @@ inline hear_read(s) {
   fi;
 }
 
+inline hear_parent(s) {
+  n = 0;
+  do
+  :: n <= parent ->
+    if
+    :: SEEN_PARENT(s, n) -> servers[s].parent_watch = n
+    :: else
+    fi;
+    n++;
+  :: else -> break
+  od;
+  n = 0;
+  clients[s].parent_watch = (servers[s].parent_watch == NONE -> 0 : 2);
+  printf("session %d hears that the parent is %d (255: missing)\n", s, servers[s].parent_watch);
+}
+
 inline hear_list(s, t) {
   if
-  :: step == 0 && my.state == GRANTED -> on_verified(s, t)
   :: step == 0 && (my.state == LOOKING || my.state == ENQUEUING) && my.node != NONE -> decide(s, t, set)
   :: step == 0 && my.state == RECOVERING -> on_recovered(s, t)
   :: else
@@ -178,12 +216,7 @@ inline hear_write(s) {
   printf("session %d hears for ticket %d: write %d (see queue.pml) is done, answer %d\n", s, t, what, made);
   if
   :: what == CREATE -> on_created(s, t)
-  :: what == REMOVE ->
-    clients[s].removing = clients[s].removing & ~BIT(arg);
-    if
-    :: made == NONE -> look_at_line(s, t)
-    :: else -> confirm_line(arg)
-    fi;
+  :: what == REMOVE -> clients[s].removing = clients[s].removing & ~BIT(arg)
   :: what == CHECK && step == 0 && my.state == PROVING ->
     if
     :: made == NONE -> my.next = QUEUE
@@ -222,63 +255,39 @@ inline on_own_gone(s, t) {
   fi;
 }
 
-/* The parent may have been another one for a while: all of the line look again. */
-inline look_at_line(s, t) {
-  skip;
-#ifndef NO_SECOND_LOOK
-  if
-  :: LINE(t) ->
-    u = 0;
-    do
-    :: u < SHARED ->
-      if
-      :: tickets[u].state == FOLLOWING ->
-        tickets[tickets[u].following].follower = NONE;
-        tickets[u].following = NONE;
-        tickets[u].next = LOOK;
-      :: tickets[u].state == GRANTED && tickets[u].unlisted ->
-        send(s, LIST, u, NONE)
-      :: tickets[u].state == PROVING && tickets[u].unlisted -> tickets[u].next = LOOK
-      :: else
-      fi;
-      u++;
-    :: else -> break
-    od;
-    u = 0;
-  :: else
-  fi;
-#endif
-}
-
-/* The one that was ahead had been there all the time. */
-inline confirm_line(which) {
-#ifdef EXCUSE_FOLLOWER
-  u = 0;
+/* It had no children: so the nodes of the line are gone, whether they are watched or not. */
+inline on_parent_deleted(s) {
+  set = 0;
+  t = 0;
   do
-  :: u < SHARED ->
+  :: t < SHARED ->
+    set = set | (my.in_line -> BIT(t) : 0);
+    my.unaware = my.unaware || my.in_line;    /* this was it */
+    t++;
+  :: else -> break
+  od;
+  forget_line();
+  t = 0;
+  do
+  :: t < SHARED ->
     if
-    :: tickets[u].mistaken == which + 1 -> tickets[u].mistaken = 0
+    :: HAS(set, t) -> on_own_gone(s, t)
     :: else
     fi;
-    u++;
+    t++;
+  :: else -> break
+  od;
+  t = 0;
+  set = 0;
+}
+
+inline on_parent_changed(s) {
+  u = 0;
+  do
+  :: u < SHARED -> tickets[u].certain = false; u++
   :: else -> break
   od;
   u = 0;
-#endif
-  skip
-}
-
-inline on_verified(s, t) {
-  if
-  :: !HAS(set, my.node) -> my.first = false; finish(s, t)
-  :: else ->
-    admit(t, set & ~clients[s].removing);
-    if
-    :: nearest == NONE -> my.unlisted = false; my.mistaken = 0
-    :: else -> my.first = false; leave(s, t)
-    fi;
-    nearest = NONE;
-  fi;
 }
 
 inline on_created(s, t) {
@@ -317,29 +326,13 @@ inline find_neighbour(s, t) {
   yes = false;
 }
 
-/* None of the numbers means anything any more. */
 inline make_parent(s, t) {
   if
-  :: LINE(t) ->
-    u = 0;
-    do
-    :: u < SHARED ->
-      tickets[u].in_line = false;
-      tickets[u].follower = NONE;
-      if
-      :: tickets[u].following != NONE ->
-        tickets[u].following = NONE;
-        tickets[u].next = LOOK;
-      :: else
-      fi;
-      u++;
-    :: else -> break
-    od;
-    u = 0;
+  :: LINE(t) -> forget_line()
   :: else
   fi;
   new_step(t);
-  send(s, MAKE_PARENT, t, NONE);
+  send(s, MAKE_PARENT, NONE, NONE);
   forget_node(t);
   send_create(s, t);
 }
@@ -355,7 +348,6 @@ inline on_requeued(s, t) {
     if
     :: nodes[made].number == nodes[my.former].number + 1 ->
       my.turn++;          /* the token is the former one's */
-      my.unlisted = true;
       my.ahead = 0;
       my.last = NONE;
       my.behind = 0;
@@ -413,6 +405,7 @@ inline cut(s) {
   printf("session %d loses its connection\n", s);
   clients[s].connected = false;
   clients[s].creating = 0;
+  clients[s].parent_watch = (clients[s].parent_watch == 1 -> 0 : clients[s].parent_watch);
   do
   :: nempty(requests[s]) ->
     requests[s]?what, t, step, arg;
@@ -479,10 +472,11 @@ inline reconnect(s) {
   :: servers[s].seen < zxid -> servers[s].seen++
   :: break
   od;
+  servers[s].parent_changed = PARENT_EVENT_PENDING(s) && SEEN_PARENT(s, parent) && servers[s].parent_watch != parent;
   do
   :: n < created ->
     if
-    :: HAS(clients[s].removing, n) -> send(s, REMOVE, t, n)
+    :: HAS(clients[s].removing, n) -> send(s, REMOVE, NONE, n)
     :: else
     fi;
     n++;
@@ -508,7 +502,7 @@ inline resume(s, t) {
   :: my.state == DISCONNECTED && my.node != NONE -> look(s, t)
   :: my.state == DISCONNECTED && my.create_lost ->
     my.state = RECOVERING;
-    send(s, SYNC, t, NONE);
+    send(s, SYNC, NONE, NONE);
     send(s, LIST, t, NONE);
   :: my.state == DISCONNECTED && my.node == NONE && !my.create_lost -> begin(s, t)
   :: else
@@ -559,10 +553,13 @@ inline begin_session(s) {
   what = 0; t = 0; step = 0; arg = 0;
   servers[s].expired = false;
   servers[s].watches = 0;
+  servers[s].parent_watch = NONE;
+  servers[s].parent_changed = false;
   servers[s].seen = zxid;
   clients[s].lease = true;
   clients[s].removing = 0;
   clients[s].creating = 0;
+  clients[s].parent_watch = 0;
   t = 0;
   do
   :: t < TICKETS ->
@@ -571,6 +568,7 @@ inline begin_session(s) {
       my.following = NONE;
       my.follower = NONE;
       my.in_line = false;
+      my.certain = false;
       my.next = QUEUE;
     :: else
     fi;
@@ -584,7 +582,9 @@ inline begin_session(s) {
 
 #define STATE(t) tickets[t].state
 #define WAITS(t) (STATE(t) == LOOKING || STATE(t) == WATCHING || STATE(t) == FOLLOWING || STATE(t) == PROVING)
-#ifdef NO_OWN_WATCH
+#ifdef UNWATCHED
+#define WATCHES_ITSELF(t) false
+#elif defined(NO_OWN_WATCH)
 #define WATCHES_ITSELF(t) (STATE(t) == GRANTED)
 #else
 #define WATCHES_ITSELF(t) (STATE(t) == GRANTED || WAITS(t))
@@ -598,10 +598,10 @@ inline begin_session(s) {
 inline leave_and_requeue(s, t) {
   my.former = my.node;
   my.in_line = false;
+  my.certain = false;
   my.node = NONE;
   my.own_watch = 0;
   my.first = false;
-  my.unlisted = false;
   my.unaware = false;
   new_step(t);
   my.state = ENQUEUING;
@@ -633,8 +633,16 @@ inline watch_own(s, t) {
      act = DOWNGRADE; t = c
 
 #define RESTS(t) (tickets[t].state == IDLE || tickets[t].state == OVER)
-#define IDLES(s) (len(requests[s]) == 0 && (s == 0 -> RESTS(0) && (SHARED < 2 || RESTS(1)) && (SHARED < 3 || RESTS(2)) \
+#define IDLES(s) (len(requests[s]) == 0 && !PARENT_EVENT_PENDING(s) && (s == 0 -> RESTS(0) && (SHARED < 2 || RESTS(1)) && (SHARED < 3 || RESTS(2)) \
                                                 : RESTS(s + SHARED - 1)))
+
+#if CUTS > 0 || defined(NO_OWN_WATCH)
+#define AWAITS_WRITE(s) false
+#else
+#define AWAITS_WRITE(s) (len(requests[s]) > 0 && !HEARS(s))
+#endif
+
+#define MENTION(node) ((node) == NONE -> 0 : BIT(node))
 
 /* What makes no difference any more is forgotten, so that fewer states differ. */
 inline tidy(s) {
@@ -654,30 +662,111 @@ inline tidy(s) {
   od;
   servers[s].watches = servers[s].watches & set;
   set = 0;
-  /* What a session has seen that asks for nothing: its next request is a write. */
-  made = zxid;
+  /* An answer that nobody waits for. */
+  w = len(requests[s]);
+  do
+  :: w > 0 ->
+    requests[s]?what, t, step, arg;
+    if
+    :: what == GET_OWN && (my.node != arg || my.own_watch != 1)
+    :: (what == LIST || what == GET_BLOCKER) && step == 1
+    :: else -> requests[s]!what, t, step, arg
+    fi;
+    w--;
+  :: else -> break
+  od;
+  what = 0; t = 0; step = 0; arg = 0;
+  /* The largest token so far, if all that can still come are larger. */
+  u = 0;
+  do
+  :: u < TICKETS && (tickets[u].token == 0 || TOKEN(u) > last_token) -> u++
+  :: u < TICKETS && tickets[u].token != 0 && TOKEN(u) <= last_token -> break
+  :: u == TICKETS ->
+    last_token = 0;
+    last_exclusive = 0;
+    break
+  od;
+  /* What a session has seen whose next answer is that of a write. */
+  moment = zxid;
   u = 0;
   do
   :: u < SESSIONS ->
     if
-    :: IDLES(u) -> servers[u].seen = zxid
-    :: else -> made = (servers[u].seen < made -> servers[u].seen : made)
+    :: IDLES(u) || AWAITS_WRITE(u) -> servers[u].seen = zxid
+    :: else -> moment = (servers[u].seen < moment -> servers[u].seen : moment)
     fi;
     u++;
   :: else -> break
   od;
+  /* A node that all have seen deleted, and that is no ticket's. */
+  set = 0;
   u = 0;
-  /* The order of what all have seen. */
+  do
+  :: u < TICKETS ->
+    set = set | MENTION(tickets[u].node) | MENTION(tickets[u].blocker) | MENTION(tickets[u].last) |
+          MENTION(tickets[u].former) | MENTION(tickets[u].found);
+    u++;
+  :: else -> break
+  od;
   n = 0;
   do
   :: n < created ->
-    nodes[n].born = (nodes[n].born <= made -> 0 : nodes[n].born);
-    nodes[n].died = (nodes[n].died <= made && !ALIVE(n) -> 1 : nodes[n].died);
+    if
+    :: !ALIVE(n) && !HAS(set, n) && nodes[n].died <= moment ->
+      nodes[n].number = 0;
+      nodes[n].kind = 0;
+      nodes[n].owner = 0;
+      nodes[n].under = 0;
+      nodes[n].forced = false;
+    :: else
+    fi;
+    n++;
+  :: else -> break
+  od;
+  set = 0;
+  forget_order();
+  u = 0;
+  n = 0;
+  moment = 0;
+}
+
+/* The order of what all have seen, up to `moment`. What came later is counted from there. */
+#define LATER(z) ((z) <= moment -> 0 : (z) - moment + 1)
+#define DIED(z) ((z) == 0 -> 0 : ((z) <= moment -> 1 : (z) - moment + 1))
+inline forget_order() {
+  n = 0;
+  do
+  :: n < created ->
+    nodes[n].born = LATER(nodes[n].born);
+    nodes[n].died = DIED(nodes[n].died);
     n++;
   :: else -> break
   od;
   n = 0;
-  made = 0;
+  do
+  :: n <= parent ->
+    parents[n].born = LATER(parents[n].born);
+    parents[n].died = DIED(parents[n].died);
+    n++;
+  :: else -> break
+  od;
+  u = 0;
+  do
+  :: u < SESSIONS ->
+    servers[u].seen = servers[u].seen - moment + 1;
+    n = 0;
+    do
+    :: n < len(results[u]) ->
+      results[u]?what, made, before;
+      results[u]!what, made - moment + 1, before - moment + 1;
+      n++;
+    :: else -> break
+    od;
+    u++;
+  :: else -> break
+  od;
+  zxid = zxid - moment + 1;
+  what = 0; made = 0; before = 0;
 }
 
 proctype session(byte s) {
@@ -729,22 +818,42 @@ end:
         act = 0;
         t = 0;
         settle(s);
-        tidy(s);
       }
+      skip;
+      d_step { tidy(s) }
     }
   od
 }
 
-/* When nothing more can happen, everybody has been served: P2. */
+/* Nothing more can happen, but for faults. */
+#define ASKS_NOTHING(s) (len(requests[s]) == 0 && !EVENT_PENDING(s) && clients[s].connected && clients[s].lease && \
+                         !servers[s].expired && servers[s].in_doubt == NONE)
+#define DOES_NOTHING(t) (STATE(t) != IDLE && STATE(t) != GRANTED && ASKS_NOTHING(SESSION(t)) && \
+                         !(WATCHES_ITSELF(t) && tickets[t].own_watch == 0 && tickets[t].node != NONE))
+#if TICKETS == 2
+#define STILL (DOES_NOTHING(0) && DOES_NOTHING(1))
+#elif TICKETS == 3
+#define STILL (DOES_NOTHING(0) && DOES_NOTHING(1) && DOES_NOTHING(2))
+#else
+#define STILL (DOES_NOTHING(0) && DOES_NOTHING(1) && DOES_NOTHING(2) && DOES_NOTHING(3))
+#endif
+
+/* Then everybody has been served: P2. */
 proctype monitor() {
   byte t;
-  timeout ->
-  do
-  :: t < TICKETS ->
-    assert(my.state == OVER);
-    t++;
-  :: else -> break
-  od
+end:
+  atomic {
+    if
+    :: STILL
+    :: timeout
+    fi;
+    do
+    :: t < TICKETS ->
+      assert(my.state == OVER);
+      t++;
+    :: else -> break
+    od;
+  }
 }
 
 init {

@@ -31,7 +31,7 @@ flags=(-O1 -w -DSAFETY -DNOFAIR -DCOLLAPSE -DVECTORSZ=2048 -DMEMLIM=3000)
 if [[ ${BREADTH:-0} == 1 ]]; then flags+=(-DBFS); fi
 spin -a "$@" "$model" >spin.log 2>&1 || give_up "spin refuses the model: $(cat spin.log)"
 "${CC:-cc}" "${flags[@]}" -o pan pan.c || give_up "the verifier cannot be built"
-./pan -m2000000 -w24 >pan.log 2>&1 || true
+./pan -m500000 -w24 >pan.log 2>&1 || true
 
 grep -E 'violated|invalid end state|errors:|states, stored|total actual|elapsed' pan.log || cat pan.log
 show_counterexample() {

@@ -37,11 +37,10 @@ struct call_record {
   bool may_fail = false;  ///< its client has been closed, or what it was about is lost
 };
 
-/// When a grant may be wrong, since an operator has deleted a node.
+/// When a grant may be wrong, since an operator has deleted the node on which it rests.
 struct excuse {
   detail::time_point from;
   detail::time_point until;
-  bool own = true;  ///< the node on which the grant rests; or one ahead of it in its own line
 
   bool covers(detail::time_point begin, detail::time_point end) const noexcept { return from <= begin && end <= until; }
 };
@@ -72,9 +71,7 @@ struct grant_record {
   bool asked_to_release = false;  ///< its caller saw that, when it unlocked
   excuses excused;                ///< operators deleted nodes: nobody can know of that at once
 
-  bool deleted() const noexcept {
-    return std::any_of(excused.begin(), excused.end(), [](const excuse& each) { return each.own; });
-  }
+  bool deleted() const noexcept { return !excused.empty(); }
   bool is_excused(detail::time_point begin, detail::time_point end) const noexcept {
     return std::any_of(excused.begin(), excused.end(), [=](const excuse& each) { return each.covers(begin, end); });
   }

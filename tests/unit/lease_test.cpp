@@ -151,5 +151,36 @@ TEST_SUITE("lease") {
         w.time.now() + 1min));
     CHECK(until < w.time.now());
   }
+
+  TEST_CASE("a session timeout that grows lengthens no lease: a new leader knows only the one of the creation") {
+    simulation time{1};
+    fake_ensemble ensemble{time};
+    const auto limit = [&](duration most, duration least) {
+      for (unsigned i = 0; i < ensemble.servers(); ++i) ensemble.server(i).limit_timeout(most, least);
+    };
+    limit(4s, 0s);
+    simulated_client client{ensemble, with_timeout(12s)};
+    simulated_client other{ensemble, with_timeout(12s)};
+    simulated_lock lock{client, "/q", {}};
+    simulated_lock theirs{other, "/q", {}};
+    REQUIRE(client.connect());
+    REQUIRE(other.connect());
+    limit(12s, 12s);
+    auto& connection = *client.connector().latest();
+    connection.lose_connection();
+    REQUIRE(time.run_until([&] { return !client.connected(); }, time.now() + 1s));
+    REQUIRE(client.connect());
+    CHECK(client.session_timeout() == 12s);
+    const auto mine = lock.enter(1, contender_kind::lock, {});
+    REQUIRE(time.run_until([&] { return mine->what == outcome::granted; }, time.now() + 10s));
+    const auto held = lock.current(1, contender_kind::lock);
+    const auto next = theirs.enter(1, contender_kind::lock, {});
+    time.run_for(20s);
+    REQUIRE(held);
+    connection.open_hole(1h);
+    ensemble.elect(1ms);
+    REQUIRE(time.run_until([&] { return next->what == outcome::granted; }, time.now() + 1min));
+    CHECK(held.valid_until() < time.now());
+  }
 }
 }  // namespace latchkey::testing

@@ -17,12 +17,11 @@ namespace latchkey::testing {
 ///
 /// A client that is connected learns of the deletion within `to_learn`. One that is not (no connection, a hole, a
 /// server without its leader, a stopped process) learns of it when it has been connected for that long; its grants end
-/// with their lease meanwhile, which is proved for the last time before the deletion is known. What else it has granted
-/// wrongly since then, to the one behind the deleted node in its own line, ends within `to_recover`.
+/// with their lease meanwhile, which is proved for the last time before the deletion is known. Nobody but the owner of
+/// the node is excused.
 class deletion_record {
  public:
-  deletion_record(duration to_learn, duration to_recover, duration lease)
-      : to_learn_{to_learn}, to_recover_{to_recover}, lease_{lease} {}
+  deletion_record(duration to_learn, duration lease) : to_learn_{to_learn}, lease_{lease} {}
 
   void add(unsigned lock, unsigned client, std::string node, time_point at);
 
@@ -30,8 +29,8 @@ class deletion_record {
   void observe(time_point now, const std::function<bool(unsigned)>& connected);
 
   /// @param is_own whether a grant rests on that node
-  /// @returns when a grant of `client` on `lock` may be wrong; of its own node first.
-  excuses of(unsigned lock, unsigned client, bool in_line, const std::function<bool(const std::string&)>& is_own) const;
+  /// @returns when a grant of `client` on `lock` may be wrong.
+  excuses of(unsigned lock, unsigned client, const std::function<bool(const std::string&)>& is_own) const;
 
  private:
   struct deletion {
@@ -40,12 +39,10 @@ class deletion_record {
     std::string node;
     time_point at;
     std::optional<time_point> connected_since;
-    std::optional<time_point> known;      // at the latest
-    std::optional<time_point> recovered;  // from it
+    std::optional<time_point> known;  // at the latest
   };
 
   const duration to_learn_;
-  const duration to_recover_;
   const duration lease_;
   std::vector<deletion> all_;
   std::size_t first_open_ = 0;

@@ -30,7 +30,7 @@ ensemble_session& fake_leader::open_session(duration timeout) {
   auto& session = *sessions_.emplace_back(std::make_unique<ensemble_session>());
   session.id = first_session + static_cast<std::int64_t>(sessions_.size()) - 1;
   session.timeout = timeout;
-  touch(session);
+  session.expires = time_.now() + timeout;
   commit opened;
   opened.kind = commit_kind::session_opened;
   opened.session = session.id;
@@ -40,18 +40,24 @@ ensemble_session& fake_leader::open_session(duration timeout) {
 }
 
 void fake_leader::await_expiry(ensemble_session& session, duration late) {
-  const auto due = std::max(session.touched + session.timeout + late, unavailable_until_ + duration{1});
+  const auto due = std::max(session.expires + late, unavailable_until_ + duration{1});
   time_.at(due, [this, &session] {
     if (session.over) return;
     const auto later = time_.random().between({}, plan_.expires_late);
-    if (available() && session.touched + session.timeout <= time_.now()) return end_session(session);
+    if (available() && session.expires <= time_.now()) return end_session(session);
     await_expiry(session, later);
   });
 }
 
-void fake_leader::revalidate(ensemble_session& session, duration timeout) {
-  touch(session);
-  if (std::exchange(session.timeout, timeout) != timeout) await_expiry(session, {});
+void fake_leader::touch(ensemble_session& session, duration timeout) {
+  const auto before = std::exchange(session.expires, time_.now() + timeout);
+  if (session.expires < before) await_expiry(session, {});
+}
+
+void fake_leader::shorten(ensemble_session& session, time_point expires) {
+  if (expires >= session.expires) return;
+  session.expires = expires;
+  await_expiry(session, {});
 }
 
 void fake_leader::end_session(ensemble_session& session) {
@@ -283,7 +289,8 @@ void fake_leader::elect(duration length) {
   unavailable_until_ = std::max(unavailable_until_, time_.now() + length);
   zxid_ = ((zxid_ >> 32) + 1) << 32;
   for (const auto& session : sessions_) {
-    session->touched = unavailable_until_;  // a new leader knows of no touches: it begins all timers anew
+    // A new leader knows of no touches: it begins all timers anew, with the timeouts of the creations.
+    session->expires = unavailable_until_ + session->timeout;
     session->late.clear();
   }
 }

@@ -4,6 +4,9 @@
 /// The one order of all writes, and the sessions of an ensemble.
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -24,13 +27,16 @@ struct late_write {
   detail::request what;
 };
 
+constexpr std::size_t most_servers = 8;
+
 /// A session, as the leader knows it.
 struct ensemble_session {
   std::int64_t id = 0;
-  duration timeout{};
-  time_point touched;            ///< the last touch the leader has heard of
-  bool over = false;             ///< expired or closed
-  std::uint32_t touched_at = 0;  ///< bit i: server i has a touch that it has not passed on yet
+  duration timeout{};  ///< that it was created with: a new leader knows no other
+  time_point expires;
+  bool over = false;  ///< expired or closed
+  /// By server: the timeout of a touch that it has not passed on yet; zero: there is none.
+  std::array<duration, most_servers> touched_at{};
   std::vector<path_id> ephemerals;
   std::deque<late_write> late;
 };
@@ -55,9 +61,11 @@ class fake_leader {
   // Sessions:
 
   ensemble_session& open_session(duration timeout);
-  void touch(ensemble_session& session) noexcept { session.touched = std::max(session.touched, time_.now()); }
-  /// A server asks whether the session is valid, for a client that has come with this timeout.
-  void revalidate(ensemble_session& session, duration timeout);
+  /// Sets the end of the session anew, with the timeout that the server which was touched has agreed to
+  /// (`SessionTrackerImpl.touchSession`): a late touch from another server may bring it forward.
+  void touch(ensemble_session& session, duration timeout);
+  /// The session ends by then, unless it is touched again.
+  void shorten(ensemble_session& session, time_point expires);
   /// Expired or closed: its ephemeral nodes go in the same transaction.
   void end_session(ensemble_session& session);
   ensemble_session& session(std::int64_t id) { return *sessions_[static_cast<std::size_t>(id - first_session)]; }

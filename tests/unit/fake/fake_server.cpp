@@ -87,8 +87,10 @@ void fake_server::fire_events(const commit& what) {
         if (client->session() && client->session()->id == what.session) client->on_server_closes();
       }
       return;
-    case commit_kind::session_opened:
-      return touch(leader_.session(what.session));  // commitSession, on every server
+    case commit_kind::session_opened: {
+      auto& opened = leader_.session(what.session);
+      return touch(opened, opened.timeout);  // commitSession, on every server
+    }
     case commit_kind::checked:
     case commit_kind::failed:
       return;
@@ -141,9 +143,9 @@ void fake_server::detach(server_side& client) {
 
 // The leader
 
-void fake_server::touch(ensemble_session& session) {
-  if (is_leader_ && reaches_leader()) return leader_.touch(session);
-  session.touched_at |= 1u << number_;
+void fake_server::touch(ensemble_session& session, duration timeout) {
+  if (is_leader_ && reaches_leader()) return leader_.touch(session, timeout);
+  session.touched_at[number_] = timeout;
 }
 
 /// Every half tick.
@@ -183,9 +185,8 @@ void fake_server::receive_next() {
 void fake_server::answer_ping() {
   touches answer{time_.now(), {}};
   for (const auto& session : leader_.sessions()) {
-    if ((session->touched_at & (1u << number_)) == 0) continue;
-    session->touched_at &= ~(1u << number_);
-    answer.sessions.push_back(session.get());
+    const auto timeout = std::exchange(session->touched_at[number_], duration::zero());
+    if (timeout > duration::zero()) answer.sessions.emplace_back(session.get(), timeout);
   }
   const auto sent = answer.sent;
   touches_.push_back(std::move(answer));
@@ -195,7 +196,7 @@ void fake_server::answer_ping() {
 void fake_server::deliver_touches(time_point sent_by) {
   if (!reaches_leader() || holds_back(direction::to_leader)) return;
   while (!touches_.empty() && touches_.front().sent <= sent_by) {
-    for (auto* const session : touches_.front().sessions) leader_.touch(*session);
+    for (const auto& [session, timeout] : touches_.front().sessions) leader_.touch(*session, timeout);
     touches_.pop_front();
   }
 }
@@ -265,7 +266,7 @@ void fake_server::on_election() {
   disconnect_clients();
   from_leader_.clear();
   touches_.clear();
-  for (const auto& session : leader_.sessions()) session->touched_at &= ~(1u << number_);
+  for (const auto& session : leader_.sessions()) session->touched_at[number_] = duration::zero();
 }
 
 void fake_server::disconnect_clients() {

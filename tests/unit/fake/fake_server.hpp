@@ -4,10 +4,12 @@
 /// One server of a fake ensemble: its own, possibly old, view of the tree, the watches set on it, and its link to the
 /// leader.
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <functional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "bridge/znodes.hpp"
@@ -64,8 +66,13 @@ class fake_server {
     return reaches_leader() && !holds_back(direction::from_leader) && !holds_back(direction::to_leader);
   }
   /// The session timeouts that it agrees to.
-  void limit_timeout(duration most) noexcept { longest_timeout_ = most; }
-  duration longest_timeout() const noexcept { return longest_timeout_; }
+  void limit_timeout(duration most, duration least = {}) noexcept {
+    shortest_timeout_ = least;
+    longest_timeout_ = most;
+  }
+  duration agreed_timeout(duration asked) const noexcept {
+    return std::clamp(asked, shortest_timeout_, longest_timeout_);
+  }
   bool is_cut() const noexcept { return is_cut_; }
   /// Holds packets back, those on their way too; then they arrive, in order.
   void hold_back(direction way, duration length);
@@ -82,7 +89,7 @@ class fake_server {
   /// The watches of `client` go, too.
   void detach(server_side& client);
   /// A packet of this session came: the leader hears of it with the answer to its next ping.
-  void touch(ensemble_session& session);
+  void touch(ensemble_session& session, duration timeout);
   /// The leader is about to look at a request that came to this server at `arrived`: what the server sent before comes
   /// before.
   void forwarding(time_point arrived);
@@ -124,6 +131,7 @@ class fake_server {
   bool is_cut_ = false;
   bool is_leader_ = false;
   bool missed_election_ = false;
+  duration shortest_timeout_{};
   duration longest_timeout_ = duration::max();
   std::array<time_point, 2> held_until_{};
   /// From the leader: a ping, or the answer to a sync.
@@ -136,7 +144,7 @@ class fake_server {
   /// To the leader: the answer to a ping.
   struct touches {
     time_point sent;
-    std::vector<ensemble_session*> sessions;
+    std::vector<std::pair<ensemble_session*, duration>> sessions;  // with their timeouts
   };
   std::deque<touches> touches_;
   std::uint64_t cuts_ = 0;

@@ -120,7 +120,7 @@ void fake_session::deliver_reply(message& arrived) {
   --served_;
   last_zxid_ = std::max(last_zxid_, arrived.zxid);
   // Pings are sent only when nothing is outstanding: then an overdue one goes out at once.
-  if (packets_.empty() && session_ && time().now() - last_sent_ >= session_->timeout / 3) send_ping();
+  if (packets_.empty() && session_ && time().now() - last_sent_ >= timeout_ / 3) send_ping();
   switch (asked.kind) {
     case packet_kind::set_watches:
       return;
@@ -167,7 +167,7 @@ void fake_session::check_idle(std::uint64_t connection) {
   };
   if (stopped()) return check_at(resumes_at());
   const auto now = time().now();
-  const auto timeout = session_->timeout;
+  const auto timeout = timeout_;
   if (now - last_received_ >= timeout * 2 / 3) return lose(loss::as_it_comes);
   if (packets_.empty() && now - last_sent_ >= timeout / 3) send_ping();
   auto next = last_received_ + timeout * 2 / 3;

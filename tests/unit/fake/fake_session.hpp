@@ -60,8 +60,8 @@ class fake_session final : public server_side {
   /// Nothing passes for so long. The client notices after 2/3 of the session timeout; what is shorter is only a delay.
   void open_hole(duration length);
   void close_hole() noexcept { hole_until_ = {}; }
-  /// @returns the end of the newest hole, past or to come.
-  time_point hole_until() const noexcept { return hole_until_; }
+  /// @returns until when what has been sent may be delayed by a hole, closed or not.
+  time_point delayed_until() const noexcept { return delayed_until_; }
 
   // Observation:
 
@@ -129,6 +129,7 @@ class fake_session final : public server_side {
   void attempt(std::uint64_t connection);
   void establish(std::uint64_t connection, fake_server& server);
   void attempt_failed();
+  void agree(fake_server& server);
   void on_linked(std::uint64_t connection);
   void become_over(detail::connection_state why);
   void on_over(detail::connection_state why);
@@ -178,9 +179,13 @@ class fake_session final : public server_side {
   bool gap_to_tell_ = false;
 
   ensemble_session* session_ = nullptr;
+  duration timeout_{};  // the newest that the client has heard of; zero: it knows of no session
+  duration agreed_{};   // what the server of this connection has agreed to,
+  time_point agreed_at_{};
   fake_server* server_ = nullptr;
   std::uint64_t connection_ = 0;  // counts; an event of an earlier one is void
   time_point hole_until_{};
+  time_point delayed_until_{};
   time_point last_arrival_{};
   time_point last_forward_{};
   time_point last_delivery_{};

@@ -13,7 +13,10 @@ using detail::reply_code;
 
 bool fake_session::in_hole() const noexcept { return ensemble_.time().now() < hole_until_; }
 
-void fake_session::open_hole(duration length) { hole_until_ = std::max(hole_until_, time().now() + length); }
+void fake_session::open_hole(duration length) {
+  hole_until_ = std::max(hole_until_, time().now() + length);
+  delayed_until_ = std::max(delayed_until_, hole_until_);
+}
 
 void fake_session::tell(connection_state state, detail::session_info info) {
   if (ensemble_.traced()) trace("is", std::string{to_string(state)});
@@ -41,21 +44,31 @@ void fake_session::establish(std::uint64_t connection, fake_server& server) {
   // A server refuses a client that has seen more than itself.
   if (in_hole() || !server.accepts_clients() || server.zxid() < last_zxid_) return attempt_failed();
   if (ensemble_.credentials_refused()) return become_over(connection_state::auth_failed);
-  if (!session_) {
-    session_ = &ensemble_.leader().open_session(std::min(client_->timeout, server.longest_timeout()));
-    server.catch_up(ensemble_.log().size());  // the client hears of its session when the server has applied it
-  } else if (session_->over) {
-    return become_over(connection_state::expired);
-  } else {
-    // It is asked whether the session is valid. Each server has its own limits of the timeout.
-    ensemble_.leader().revalidate(*session_, std::min(session_->timeout, server.longest_timeout()));
-  }
+  if (session_ && timeout_ > duration::zero() && session_->over) return become_over(connection_state::expired);
+  agree(server);
   server_ = &server;
   server.attach(*this);
   stuck_ = heard_of_ = false;
   arrived_ = considered_ = forwardable_ = served_ = 0;
   last_arrival_ = last_forward_ = last_delivery_ = time().now();
   time().after(plan().network.draw(time().random()), [this, connection] { on_linked(connection); });
+}
+
+/// Each server has its own limits of the session timeout, and the client asks for the newest that it has heard of. The
+/// leader is asked whether the session is valid, and touches it. A client that has not heard of its session gets
+/// another one.
+///
+/// A shorter timeout counts at the leader from when the client has heard of it. In truth it counts at once: an answer
+/// that is lost or late is a known limit (recipes/README.md, Z6), which no history is to meet.
+void fake_session::agree(fake_server& server) {
+  agreed_at_ = time().now();
+  if (timeout_ > duration::zero()) {
+    agreed_ = server.agreed_timeout(timeout_);
+    return ensemble_.leader().touch(*session_, std::max(agreed_, timeout_));
+  }
+  agreed_ = server.agreed_timeout(client_->timeout);
+  session_ = &ensemble_.leader().open_session(agreed_);
+  server.catch_up(ensemble_.log().size());  // the client hears of its session when the server has applied it
 }
 
 void fake_session::attempt_failed() {
@@ -81,6 +94,8 @@ void fake_session::on_linked(std::uint64_t connection) {
   tell_of_gap();
   if (connection != connection_ || dead_ || closing_) return;
   connected_ = true;
+  const bool shorter = agreed_ < timeout_;
+  timeout_ = agreed_;
   last_received_ = time().now();
   if (!data_watches_.empty() || !child_watches_.empty()) {
     packet first;
@@ -90,8 +105,9 @@ void fake_session::on_linked(std::uint64_t connection) {
   for (std::size_t i = 0; i < packets_.size(); ++i) put_on_wire();
   last_sent_ = time().now();
   check_idle(connection);
-  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(session_->timeout);
-  tell(connection_state::connected, {session_->id, timeout});
+  auto& session = *session_;
+  tell(connection_state::connected, {session.id, std::chrono::duration_cast<std::chrono::milliseconds>(timeout_)});
+  if (shorter) ensemble_.leader().shorten(session, agreed_at_ + agreed_);
 }
 
 void fake_session::become_over(connection_state why) {

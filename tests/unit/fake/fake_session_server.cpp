@@ -23,7 +23,7 @@ void fake_session::on_arrival(std::uint64_t connection) {
   if (is_request && trapped(asked.what.kind, trap::lost_then_late)) return lose(loss::late);
   ++arrived_;
   asked.arrived = time().now();
-  server_->touch(*session_);
+  server_->touch(*session_, agreed_);
   if (is_request && asked.what.kind == operation::sync) {
     stuck_ = false;
   } else if (is_request && (trapped(asked.what.kind, trap::stuck) || time().random().chance(plan().stuck))) {
@@ -43,7 +43,7 @@ void fake_session::on_arrival(std::uint64_t connection) {
 void fake_session::on_ping(std::uint64_t connection) {
   if (connection != connection_) return;
   if (in_hole()) return time().at(hole_until_, [this, connection] { on_ping(connection); });
-  server_->touch(*session_);
+  server_->touch(*session_, agreed_);
   message pong;
   pong.what = message::kind::pong;
   post(std::move(pong));

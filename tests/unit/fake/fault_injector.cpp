@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/node_name.hpp"
 #include "session/own_nodes.hpp"
 
@@ -30,6 +32,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::reap_every, &fault_injector::reap);
   every(&fault_plan::operator_every, &fault_injector::operate);
   every(&fault_plan::foreign_every, &fault_injector::intrude);
+  every(&fault_plan::renegotiate_every, &fault_injector::renegotiate);
   every(&fault_plan::ask_every, &fault_injector::ask_to_release);
 }
 
@@ -80,6 +83,39 @@ void fault_injector::hold_back() {
   if (way == direction::to_leader || random().coin()) return;
   ensemble_.time().after(length, [this, &server] {
     if (plan().hold_back_every > duration::zero()) server.hold_back(direction::to_leader, plan().sync_limit);
+  });
+}
+
+/// One server, or all of them, agree to other session timeouts: never to less than two ticks, ZooKeeper's default, nor
+/// to more than the clients have asked for, which would end the session. A client that meets them may be cut off soon
+/// after, when its grants may still rest on the timeout before.
+void fault_injector::renegotiate() {
+  auto* const session = any_session();
+  if (!session) return;
+  const auto wanted = session->client().timeout;
+  const auto shortest = std::max(plan().tick * 2, wanted / 5);
+  if (shortest >= wanted) return;
+  const auto draw = [&](duration to) {
+    return std::chrono::ceil<std::chrono::milliseconds>(random().between(shortest, to));
+  };
+  const duration most = random().below(4) == 0 ? wanted : draw(wanted);
+  const duration least = random().coin() ? draw(most) : duration::zero();
+  const auto chosen = random().below(ensemble_.servers() * 2);
+  const auto all = chosen >= ensemble_.servers();
+  if (ensemble_.traced()) {
+    const auto seconds = [](duration of) { return std::chrono::duration<double>(of).count(); };
+    ensemble_.trace(fmt::format("{} to session timeouts from {:.3f}s to {:.3f}s",
+                                all ? "all servers agree" : fmt::format("server {} agrees", chosen), seconds(least),
+                                seconds(most)));
+  }
+  for (unsigned i = 0; i < ensemble_.servers(); ++i) {
+    if (all || i == chosen) ensemble_.server(i).limit_timeout(most, least);
+  }
+  if (random().coin()) session->lose_connection();
+  if (random().coin()) return;
+  ensemble_.time().after(random().between({}, wanted / 8), [this, session] {
+    if (plan().renegotiate_every > duration::zero())
+      session->open_hole(random().between(1ms, session->client().timeout));
   });
 }
 

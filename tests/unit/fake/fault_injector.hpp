@@ -48,6 +48,7 @@ class fault_injector {
   bool remove_all(const std::string& path);
   void take_over(const std::string& path);
   void intrude();
+  void renegotiate();
   void ask_to_release();
   std::vector<std::string> nodes(const std::string& path);
   std::string any_node(const std::string& path);

@@ -57,6 +57,7 @@ fault_plan fault_plan::draw(random_source& random, duration timeout) {
   plan.reap_every = now_and_then(random, timeout / 2);
   plan.reap_unused = random.coin();
   plan.foreign_every = now_and_then(random, timeout);
+  plan.renegotiate_every = now_and_then(random, timeout / 2);
   return plan;
 }
 
@@ -72,7 +73,7 @@ fault_plan fault_plan::without_faults() const {
   calm.lost_before = calm.lost_after = calm.stuck = calm.unannounced = calm.unresolvable = 0;
   for (auto* const each :
        {&calm.reset_every, &calm.hole_every, &calm.cut_every, &calm.election_every, &calm.pause_every, &calm.reap_every,
-        &calm.hold_back_every, &calm.operator_every, &calm.foreign_every, &calm.ask_every}) {
+        &calm.hold_back_every, &calm.operator_every, &calm.foreign_every, &calm.renegotiate_every, &calm.ask_every}) {
     *each = duration::zero();
   }
   return calm;

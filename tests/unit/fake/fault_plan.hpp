@@ -62,7 +62,8 @@ struct fault_plan {
   duration operator_every{};  ///< somebody deletes a node of the playground, or a whole path of it
   duration longest_takeover = std::chrono::milliseconds{200};  ///< others who created a path again hold for so long
   duration foreign_every{};                                    ///< somebody creates a node there that is no contender
-  duration ask_every{};  ///< somebody asks for a lock, as Curator's `Revoker` does
+  duration renegotiate_every{};  ///< a server begins to agree to other session timeouts; perhaps it restarts
+  duration ask_every{};          ///< somebody asks for a lock, as Curator's `Revoker` does
 
   /// Something of everything a lock has to stand, never more than the promises bear: nobody deletes other people's
   /// nodes.

@@ -24,12 +24,6 @@ duration time_to_learn(const history_plan& plan) {
   return detail::own_nodes::youth + plan.weather.slowest_answer(plan.timeout) * 2;
 }
 
-/// By the answer to the deletion of the node ahead, behind others, in a transaction that fails and then alone; and a
-/// list.
-duration time_to_recover(const history_plan& plan) {
-  return time_to_learn(plan) + plan.weather.slowest_answer(plan.timeout) * 4;
-}
-
 }  // namespace
 
 history::history(const history_plan& plan)
@@ -37,7 +31,7 @@ history::history(const history_plan& plan)
       time_{plan.seed},
       ensemble_{time_, plan.weather},
       queues_{ensemble_, lock_paths(), *this},
-      deletions_{time_to_learn(plan), time_to_recover(plan), plan.timeout} {
+      deletions_{time_to_learn(plan), plan.timeout} {
   faults_until_ = time_.now() + plan_.faults;
   faults_.emplace(ensemble_, lock_paths());
   for (unsigned i = 0; i < plan_.clients; ++i) {

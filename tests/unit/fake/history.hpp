@@ -89,7 +89,6 @@ class history final : queue_watcher {
   void hunt(const actor& who);
   void on_node_gone(path_id node) override;
   void on_node_replaced(path_id writer, path_id reader) override;
-  bool is_shared(unsigned lock) const { return plan_.locks[lock].settings.family == lock_family::shared; }
   void ambush(unsigned lock);
   void observe_operators();
   void observe_takeovers();

@@ -193,14 +193,14 @@ std::optional<unsigned> history::client_of(std::int64_t session) const {
 bool history::reaches_leader(unsigned client) const {
   const auto* const connection = clients_[client]->connector().latest();
   return connection && connection->connected() && connection->server() && connection->server()->accepts_clients() &&
-         connection->hole_until() <= time_.now() && time_.resumes_at(clients_[client]->process()) <= time_.now();
+         connection->delayed_until() <= time_.now() && time_.resumes_at(clients_[client]->process()) <= time_.now();
 }
 
-/// What rests on a node, as a writer or as the reader that took its place; and who is behind it in the same line.
+/// What rests on a node, as a writer or as the reader that took its place.
 void history::excuse_grants() {
   for (auto& each : log_.grants) {
     const auto is_own = [&](const std::string& node) { return queues_.belongs(node, each.fence.czxid); };
-    each.excused = deletions_.of(each.lock, each.client, !is_shared(each.lock), is_own);
+    each.excused = deletions_.of(each.lock, each.client, is_own);
   }
 }
 

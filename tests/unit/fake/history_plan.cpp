@@ -45,6 +45,15 @@ void hunt(history_plan& plan, random_source& random) {
   if (random.coin()) plan.weather.tick = plan.timeout / 2;  // the longest that a server allows
 }
 
+/// Short ticks, so that timeouts can change by much: a lease that is reckoned with the wrong one is far too long.
+void renegotiate(history_plan& plan, random_source& random) {
+  plan.weather.tick = plan.timeout / 10;
+  plan.weather.expires_late = duration::zero();
+  plan.weather.reconnecting.most = 10ms;
+  plan.weather.renegotiate_every = random.between(plan.timeout / 8, plan.timeout * 2);
+  plan.weather.reset_every = random.between(plan.timeout / 8, plan.timeout * 2);
+}
+
 /// Places that follow on one another faster than their nodes are watched, on a path that is deleted and taken over.
 void rush(history_plan& plan, random_source& random) {
   for (auto& each : plan.locks) {
@@ -54,7 +63,7 @@ void rush(history_plan& plan, random_source& random) {
   plan.clients = static_cast<unsigned>(1 + random.below(3));
   plan.callers = static_cast<unsigned>(2 + random.below(4));
   plan.calls = 8;
-  plan.longest_hold = detail::own_nodes::youth * 8;
+  plan.longest_hold = random.coin() ? detail::own_nodes::youth * 8 : detail::own_nodes::youth / 2;
   plan.longest_thought = detail::own_nodes::youth;
   plan.ambushed = 0.3;
   plan.weather.longest_takeover = plan.timeout / 2;
@@ -102,6 +111,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   plan.noticed_after = plan.timeout * 2;
   const auto kind = random.below(6);
   if (kind <= 1) hunt(plan, random);
+  if (kind <= 1 && random.below(3) == 0) renegotiate(plan, random);
   if (kind == 2) calm_down(plan, random);
   plan.operators = kind != 2 && random.below(3) == 0;
   if (plan.operators) draw_operators(plan, random);
