@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <latchkey/error.hpp>
 
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
