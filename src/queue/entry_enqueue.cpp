@@ -176,7 +176,7 @@ bool queue_entry::take_number() {
   if (line_) {
     if (line_->at(mine->number) != nullptr) forget_line();  // one parent gives a number once
     number_ = mine->number;
-    line_->enter(mine->number, *this);
+    line_->enter(mine->number, *this, through());
   }
   if (!std::exchange(queued_, true)) listener_->on_queued();
   return true;

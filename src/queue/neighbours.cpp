@@ -16,8 +16,10 @@ constexpr std::size_t most_parent_bytes = own_nodes::most_bytes / 2;
 }  // namespace
 
 void neighbours::watch_parent(session& through, const std::string& path) {
+  if (epoch_ != through.epoch()) parent_ = parent_watch::none;  // it went with its session
   if (parent_ != parent_watch::none || through.watched_bytes() + path.size() > most_parent_bytes) return;
   parent_ = parent_watch::asked;
+  epoch_ = through.epoch();
   through.submit(
       {.kind = operation::get, .path = path},
       [self = weak_from_this()](const reply& read) {
@@ -27,6 +29,10 @@ void neighbours::watch_parent(session& through, const std::string& path) {
       [self = weak_from_this()](watch_event event) {
         if (const auto line = self.lock()) line->on_parent_event(event);
       });
+}
+
+void neighbours::enter(std::uint32_t number, queue_entry& who, const session& through) {
+  by_number_.emplace(number, member{&who, parent_ == parent_watch::set && epoch_ == through.epoch()});
 }
 
 queue_entry* neighbours::at(std::uint32_t number) const noexcept {

@@ -34,9 +34,7 @@ class neighbours final : public std::enable_shared_from_this<neighbours> {
   void create_answered() noexcept { --creating_; }
 
   /// The create has been answered.
-  void enter(std::uint32_t number, queue_entry& who) {
-    by_number_.emplace(number, member{&who, parent_ == parent_watch::set});
-  }
+  void enter(std::uint32_t number, queue_entry& who, const session& through);
 
   /// @returns the entry with this number, perhaps under another parent; none when it is not ours, or has left.
   queue_entry* at(std::uint32_t number) const noexcept;
@@ -61,6 +59,7 @@ class neighbours final : public std::enable_shared_from_this<neighbours> {
   std::size_t creating_ = 0;
   std::unordered_map<std::uint32_t, member> by_number_;
   parent_watch parent_ = parent_watch::none;
+  std::uint64_t epoch_ = 0;  // of the session in which that was asked for
 };
 
 }  // namespace latchkey::detail

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "base/node_name.hpp"
+#include "base/path.hpp"
 #include "fake/calm_world.hpp"
 #include "queue/admission.hpp"
 
@@ -384,6 +386,36 @@ TEST_SUITE("own node") {
     w.remove(taken);
     REQUIRE(w.ends(c, outcome::granted));
     line.leave(3, lock);
+    CHECK(w.ends(d, outcome::granted));
+  }
+
+  TEST_CASE("the watch on the parent goes with its session: numbers are not compared under the next without another") {
+    operated_world w;
+    simulated_lock line{w.one, "/q", {lock_family::fair}};
+    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+    const auto before = line.enter(2, lock, {});
+    REQUIRE(w.queued(2));
+    line.leave(1, lock);
+    REQUIRE(w.ends(before, outcome::granted));
+    line.leave(2, lock);
+    REQUIRE(w.queued(0));
+    w.ensemble.expire(w.session(w.one));
+    w.time.run_for(1s);
+    REQUIRE(w.one.connect());
+    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+    const auto number = detail::parse_contender(detail::last_component(w.nodes()[0]))->number;
+    w.remove_path();
+    const auto taken = w.take_over();
+    w.ensemble.set_counter("/q", static_cast<int>(number) + 1);
+    const auto held = line.current(1, lock);
+    const auto d = line.enter(2, lock, {});
+    REQUIRE(w.eventually([&] { return w.nodes().size() == 2; }));
+    w.time.run_for(2ms);
+    REQUIRE(held);
+    line.leave(1, lock);
+    w.time.run_for(1s);
+    CHECK(d->what == outcome::waiting);
+    w.remove(taken);
     CHECK(w.ends(d, outcome::granted));
   }
 
