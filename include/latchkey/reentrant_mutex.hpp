@@ -39,10 +39,10 @@ class reentrant_mutex : public detail::lockable<reentrant_mutex> {
   reentrant_mutex& operator=(const reentrant_mutex&) = delete;
 
   /// Takes back one `lock()`; the last one releases the lock. Does not wait for the ensemble.
-  /// Called by any other fiber it does nothing and logs an error.
+  /// Called by any other fiber, it does nothing and logs an error.
   void unlock() noexcept;
 
-  /// As `unlock()`. @throws std::system_error operation_not_permitted when this fiber has not locked it
+  /// As `unlock()`. @throws std::system_error operation_not_permitted when the calling fiber does not hold the lock
   void unlock_checked();
 
   /// @returns how often the calling fiber has locked it and has not unlocked it yet.
