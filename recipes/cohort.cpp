@@ -60,7 +60,7 @@ grant cohort::held() {
 std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, limit how) {
   require_working(*core_, path_);
   if (is_owner(fiber) && !how.once)
-    refuse_deadlock(path_, "this fiber has the lock already, and it is not a reentrant one");
+    refuse_deadlock(path_, "this fiber already holds the lock; unlock it first, or use a reentrant_mutex");
   const bool busy = !idle();
   auto me = line_.add(fiber, how, *this);
   me->entering = true;

@@ -92,7 +92,7 @@ void fair_line::require_open() const {
 
 void fair_line::refuse_owner(std::uint64_t fiber) const {
   if (owner_ && owning_fiber_ == fiber) {
-    refuse_deadlock(path_, "this fiber has the lock already, and it is not a reentrant one");
+    refuse_deadlock(path_, "this fiber already holds the lock; unlock it first, or use a reentrant_mutex");
   }
 }
 

@@ -86,7 +86,8 @@ std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, limit how) {
   require_working(*core_, path_);
   const bool reading = is_reading(fiber);
   if (reading && !how.once) {
-    refuse_deadlock(path_, "this fiber reads already: if a writer came in between, both would wait for ever");
+    // If a writer came in between, both would wait for ever.
+    refuse_deadlock(path_, "this fiber already holds the lock as a reader; call unlock_shared() first");
   }
   const bool on_its_way = line_.empty() || (newest_ && !newest_->delayed);
   const bool hopeless = how.once && (reading || !on_its_way || (gate_ && !gate_()));

@@ -22,9 +22,10 @@ class reentrance;
 
 /// A `mutex` that its owner may lock again.
 ///
-/// The owner is the fiber that holds the lock (in a plain thread: the thread), also after the fiber has moved to another
-/// thread. It locks again at once, without a request, under the same grant, and holds the lock until it has unlocked as
-/// often. Meets Lockable and TimedLockable. Wire-compatible with Curator's `InterProcessMutex`, which is reentrant too.
+/// The owner is the fiber that holds the lock, on whatever thread it runs; in a plain thread it is the thread. It locks
+/// again at once, without a request, under the same grant, and holds the lock until it has unlocked it as often as it
+/// has locked it. Meets Lockable and TimedLockable. Wire-compatible with Curator's `InterProcessMutex`, which is
+/// reentrant too.
 ///
 /// Loss: locking again after a loss throws `errc::lock_lost`. The owner unlocks as often as it has locked; then the
 /// next `lock()` works.

@@ -44,8 +44,8 @@ struct shared_mutex_options {
 /// Modes: `downgrade()` turns a writer into a reader. There is no upgrade: of two readers that upgrade, each would wait
 /// for the other. A read lock belongs to the fiber that took it; only that fiber unlocks it.
 ///
-/// Tokens: a writer's is larger than those of all earlier owners. A reader's is larger than those of earlier writers and
-/// smaller than those of later writers. Two readers may have theirs in any order.
+/// Tokens: a writer's is larger than those of all earlier owners. A reader's is larger than those of earlier writers
+/// and smaller than those of later writers. Two readers may have theirs in any order.
 ///
 /// Blocking, concurrency, lifetime and loss: as for `mutex`.
 class shared_mutex : public detail::lockable<shared_mutex>, public detail::shared_lockable<shared_mutex> {
