@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How an entry gets into the queue, and finds out whether it has when the reply was lost.
+/// How an entry gets into the queue, and how it recovers when the reply was lost.
 
 #include <algorithm>
 #include <utility>
@@ -41,7 +41,7 @@ void queue_entry::on_peeked(const reply& listed) {
   }
 }
 
-/// @returns `children` without those of ours with which nobody holds anything.
+/// @returns `children` without our own nodes that are being deleted.
 std::vector<std::string> queue_entry::of_others(const std::vector<std::string>& children) const {
   auto left = core_->reaper().remaining(*path_, children);
   for (const auto& name : core_->reaper().refused(*path_, left)) std::erase(left, name);

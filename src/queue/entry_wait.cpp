@@ -79,7 +79,7 @@ void queue_entry::watch(const std::string& blocker) {
   delayed();
 }
 
-/// @returns whether nobody has been created between that one and us.
+/// @returns whether no contender was created between that one and us.
 bool queue_entry::follows_on(std::string_view other) const {
   return parse_contender(other)->number + 1 == parse_contender(last_component(node_))->number;
 }

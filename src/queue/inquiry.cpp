@@ -78,7 +78,7 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
   --waiting_;
   switch (answer.code) {
     case reply_code::ok:
-      // Now: what it may still show has gone by the time somebody reads this.
+      // Now: what it may still show has gone by the time the caller reads this.
       if (what_[index].kind == operation::children) {
         answer.children = core_.reaper().remaining(what_[index].path, answer.children);
       }

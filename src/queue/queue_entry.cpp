@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The life of an entry: its beginning, what the session does to it, its end. How it gets into the queue stands in
+/// The life of an entry: its beginning, what the session does to it, its end. How it gets into the queue is in
 /// ticket_enqueue.cpp, how it is let in, in ticket_wait.cpp, what becomes of a grant, in ticket_grant.cpp.
 
 #include "queue/queue_entry.hpp"
