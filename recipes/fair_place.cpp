@@ -154,12 +154,12 @@ void fair_place::on_granted() {
 
 void fair_place::on_delayed() { refuse_try(); }
 
-/// Of a place that is kept: who just asks whether its turn has come has heard enough.
+/// A ticket's wait with a zero timeout ends when its turn is known not to have come.
 void fair_place::refuse_try() {
   if (how_ == patience::keep && caller_ && caller_->once && !for_place_) conclude(waiter::outcome::refused);
 }
 
-/// A try that found somebody else; a place that is lost.
+/// A try that found another contender, or a place that is lost.
 void fair_place::on_refused() {
   const auto self = shared_from_this();
   entry_ = nullptr;

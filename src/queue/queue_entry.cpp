@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The life of an entry: its beginning, what the session does to it, its end. How it gets into the queue is in
-/// ticket_enqueue.cpp, how it is let in, in ticket_wait.cpp, what becomes of a grant, in ticket_grant.cpp.
+/// The life of an entry: its beginning, the events of the session, its end. For enqueuing see entry_enqueue.cpp, for
+/// waiting entry_wait.cpp, for the grant entry_grant.cpp.
 
 #include "queue/queue_entry.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Supervision: always a session, or on the way to one. What is under way in it stands in session_requests.cpp.
+/// Opening and ending sessions. For requests and watches see session_requests.cpp.
 
 #include "session/session.hpp"
 
