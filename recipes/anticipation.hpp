@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Whether the next caller of a lock object comes right after the last one has gone.
+/// Predicts whether the next caller of a lock object comes right after the last one has left.
 
 #include <cstdint>
 
@@ -9,19 +9,19 @@
 
 namespace latchkey::detail {
 
-/// Callers who lock again at once could have left their old place and taken the new one in one transaction, had the old
-/// one waited for them. Whether it pays to wait for the next caller is read from what the last ones did: an object
-/// whose callers come back at once, twice in a row, is believed to be such a one; the first who does not ends that. So
-/// nobody waits in vain for more than one `reaper::patience` (anticipatory scheduling: Iyer and Druschel, SOSP 2001).
+/// A caller that locks again at once can leave its old entry and create the new one in one transaction, if the old one
+/// was kept for it. The past tells whether that pays: an object whose callers have come back at once, twice in a row,
+/// is expected to see the next one soon, too. The first caller that is late ends that, so a wrong guess keeps an entry
+/// for one `reaper::patience` only (anticipatory scheduling: Iyer and Druschel, SOSP 2001).
 class anticipation {
  public:
-  /// Nobody has the lock, or wants it. @returns whether the next caller is likely to be here at once.
+  /// The last caller has left, and none waits. @returns whether the next one is likely to come at once.
   bool left(time_point now) noexcept {
     left_ = now;
     return quick_ == believed;
   }
 
-  /// Somebody comes while nobody had the lock, or wanted it.
+  /// A caller comes while no other one held the lock or waited for it.
   void wanted(time_point now) noexcept {
     if (now - left_ > reaper::patience) {
       quick_ = 0;

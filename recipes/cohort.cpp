@@ -60,7 +60,7 @@ grant cohort::held() {
 std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, limit how) {
   require_working(*core_, path_);
   if (is_owner(fiber) && !how.once)
-    refuse_deadlock(path_, "this fiber has the lock already, and it is not a reentrant one");
+    refuse_deadlock(path_, "this fiber already holds the lock; unlock it first, or use a reentrant_mutex");
   const bool busy = !idle();
   auto me = line_.add(fiber, how, *this);
   me->entering = true;
@@ -86,7 +86,7 @@ void cohort::leave() {
   const auto now = core_->monitor().now();
   owner_->release(now);
   spare_ = std::move(owner_);
-  if (on_downgraded_) {  // somebody else has unlocked meanwhile
+  if (on_downgraded_) {  // another fiber has unlocked meanwhile
     give_up_place();
     std::exchange(on_downgraded_, {})(nullptr, 0);
   }
@@ -107,7 +107,7 @@ void cohort::go_on(time_point now) {
   }  // otherwise the answer decides
 }
 
-/// Whether the place may be passed on once more. From half the turns on it pays to know whether somebody outside waits.
+/// Whether the entry may be passed on once more. From half the turns on it pays to know of remote waiters.
 bool cohort::may_go_on() {
   if (asked_to_release_ || turns_ == last_turn) return false;
   if ((counted_ + 1) * 2 >= options_.turns) remote_waiters_->watch();
@@ -126,7 +126,7 @@ void cohort::on_remote_waiters() {
   if (!owner_ && entry_ && entry_->granted()) go_on(core_->monitor().now());
 }
 
-/// Nobody wants the place now.
+/// No caller wants the entry now.
 void cohort::become_idle(time_point now) {
   const bool wanted_soon = options_.linger > duration::zero() && entry_ && entry_->granted() && !asked_to_release_ &&
                            !core_->failed() && core_->session().connected();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The place in a queue that the callers of one lock object share, in turns.
+/// The callers of one lock object, who share an entry in turns.
 
 #include <cstdint>
 #include <functional>
@@ -19,18 +19,19 @@
 namespace latchkey::detail {
 
 struct cohort_options {
-  std::uint32_t turns = 16;  ///< once somebody outside is known to wait
-  duration linger{};         ///< for how long an idle place is kept; none: not at all
+  std::uint32_t turns = 16;  ///< once a remote waiter is known
+  duration linger{};         ///< how long an idle entry is kept; zero: not at all
 
   /// @throws error bad_option
   static cohort_options checked(std::uint32_t turns, duration linger, const std::string& path);
 };
 
-/// Callers wait in a local line, in the order of their arrival. The first of them takes a place in the queue; while it
-/// is granted it passes from caller to caller without a request: as long as nobody outside waits, and for a bounded
-/// number of turns otherwise, after which it is given up and taken again at the end. Every turn is a grant of its own,
-/// with its own fencing token. After a loss the turn stays with its caller until that unlocks, so that callers of one
-/// object never overlap.
+/// Callers wait in a wait list, in the order of their arrival. The first of them creates an entry in the queue. While
+/// that is granted it passes from caller to caller without a request: as long as there are no remote waiters, and for a
+/// bounded number of turns otherwise; then it is deleted, and a new one is created at the end.
+///
+/// Every turn is a grant of its own, with its own fencing token. After a loss the turn stays with its caller until that
+/// unlocks, so that callers of one object never overlap.
 class cohort final : public entry_listener, public session_observer, public std::enable_shared_from_this<cohort> {
  public:
   /// @param path as the user calls it; below the chroot
@@ -53,12 +54,12 @@ class cohort final : public entry_listener, public session_observer, public std:
   bool is_owner(std::uint64_t fiber) const noexcept { return owner_ && owning_fiber_ == fiber; }
   bool idle() const noexcept { return !owner_ && line_.empty(); }
 
-  /// Nobody is let in while `open` says no, though the ensemble has granted the place; `gate_opened()` looks again.
+  /// No caller is admitted while `open` returns false, even if the entry is granted; `gate_opened()` asks again.
   void gate(std::function<bool()> open) { gate_ = std::move(open); }
   void gate_opened();
 
-  /// @pre is_owned(). The owner's place becomes that of a reader. `done` is given its entry, or nothing when it was
-  /// lost, and how many turns it has had.
+  /// @pre is_owned(). The owner's entry becomes that of a reader. `done` is given that entry, or nothing if it was
+  /// lost, and the number of turns it has had.
   void downgrade(std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> done);
 
  private:
@@ -97,15 +98,15 @@ class cohort final : public entry_listener, public session_observer, public std:
   wait_list line_;
   std::shared_ptr<queue_entry> entry_;
   std::uint32_t turns_ = 0;    // the number of the next turn of this entry; 0: its first
-  std::uint32_t counted_ = 0;  // of them, those that somebody outside may have waited for
+  std::uint32_t counted_ = 0;  // of them, those that remote waiters may have waited for
   anticipation anticipation_;
   std::unique_ptr<former_place> former_;
   std::shared_ptr<remote_waiters> remote_waiters_;
   bool asked_to_release_ = false;  // this entry
   std::shared_ptr<grant_state> owner_;
-  std::shared_ptr<grant_state> spare_;  // of a turn that is over; used again if nobody looks at it any more
+  std::shared_ptr<grant_state> spare_;  // of a turn that is over; used again if no grant refers to it
   std::uint64_t owning_fiber_ = 0;
-  bool lingering_ = false;  // nobody wants the place; it is kept
+  bool lingering_ = false;  // no caller wants the entry; it is kept
   linger linger_{core_->monitor(), options_.linger};
   std::function<bool()> gate_;
   std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> on_downgraded_;

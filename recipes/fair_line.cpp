@@ -92,7 +92,7 @@ void fair_line::require_open() const {
 
 void fair_line::refuse_owner(std::uint64_t fiber) const {
   if (owner_ && owning_fiber_ == fiber) {
-    refuse_deadlock(path_, "this fiber has the lock already, and it is not a reentrant one");
+    refuse_deadlock(path_, "this fiber already holds the lock; unlock it first, or use a reentrant_mutex");
   }
 }
 
@@ -124,7 +124,7 @@ void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
     next_ = place;
     return;
   }
-  if (!place->caller_ || place->for_place_) return;  // until somebody waits for it
+  if (!place->caller_ || place->for_place_) return;  // until a call waits for it
   const auto& with = *place->entry_;
   owner_ = std::make_shared<grant_state>(core_, path_, with.node(), fencing_token{with.czxid(), with.first_turn()});
   owning_place_ = place;

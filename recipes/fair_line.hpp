@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The callers of one fair lock object, each with a place of its own in the queue.
+/// The callers of one fair lock object, each with an entry of its own.
 
 #include <atomic>
 #include <cstddef>
@@ -22,9 +22,9 @@ namespace latchkey::detail {
 
 class fair_place;
 
-/// Every caller takes a place of its own, so that the order is that of the queue; those next to one another are woken
-/// without a request (`neighbours`). After a loss the lock stays with its caller until that unlocks, whoever has been
-/// granted it meanwhile.
+/// Every caller creates an entry of its own, its place in the line, so that the order is that of the queue. Callers
+/// next to one another are woken without a request (`neighbours`). After a loss the lock stays with its caller until
+/// that unlocks, even if another place of this object has been granted meanwhile.
 class fair_line final : public std::enable_shared_from_this<fair_line> {
  public:
   /// @param path as the user calls it; below the chroot
@@ -34,7 +34,7 @@ class fair_line final : public std::enable_shared_from_this<fair_line> {
 
   /// Waits: suspends the fiber or blocks the thread. Without the monitor. @returns whether the lock was taken.
   bool acquire(duration timeout, std::stop_token stop);
-  /// Waits for a place, not for the lock. Without the monitor. @returns nothing when there was none in time
+  /// Waits for a place, not for the lock. Without the monitor. @returns nothing if none was taken in time
   std::shared_ptr<fair_place> enqueue(duration timeout, std::stop_token stop);
   void unlock() noexcept;
   grant held();
@@ -60,17 +60,17 @@ class fair_line final : public std::enable_shared_from_this<fair_line> {
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
   bool shut_ = false;
   const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
-  wait_list line_;                                   // of those who wait; in no order that matters
+  wait_list line_;                                   // the calls that wait; their order does not matter
   std::vector<std::shared_ptr<fair_place>> places_;  // in no order
   std::shared_ptr<grant_state> owner_;
   std::shared_ptr<fair_place> owning_place_;
   std::uint64_t owning_fiber_ = 0;
   anticipation anticipation_;
   std::unique_ptr<former_place> former_;
-  std::shared_ptr<fair_place> next_;  // its turn has come, before the one who lost the lock has unlocked it
+  std::shared_ptr<fair_place> next_;  // its turn has come, but the caller that lost the lock has not unlocked it
 };
 
-/// A place in the line, and who waits for it. With the monitor held, but for what says otherwise.
+/// A place in the line, and the call that waits for it. With the monitor held, except where stated.
 class fair_place final : public entry_listener, public std::enable_shared_from_this<fair_place> {
  public:
   fair_place(std::shared_ptr<fair_line> line, patience how) : line_{std::move(line)}, how_{how} {}
@@ -113,10 +113,10 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
 
   const std::shared_ptr<fair_line> line_;
   const patience how_;
-  std::shared_ptr<queue_entry> entry_;  // none: given up, lost or failed
-  std::shared_ptr<waiter> caller_;      // who waits
-  std::size_t index_ = none;            // among the places of the line
-  bool for_place_ = false;              // and not for the lock
+  std::shared_ptr<queue_entry> entry_;  // empty: given up, lost or failed
+  std::shared_ptr<waiter> caller_;      // the call that waits
+  std::size_t index_ = none;            // in `fair_line::places_`
+  bool for_place_ = false;              // the call waits for the place, not for the lock
   bool asked_to_release_ = false;
   std::unique_ptr<failure> failed_;
   std::atomic<bool> spent_{false};

@@ -60,7 +60,8 @@ void fair_place::requeue() {
   const auto me = monitor.run([&] { return begin_to_queue_again(fiber); });
   if (await(monitor, me, {}, [](const auto&) {})) return;
   if (!spent_) throw_destroyed(line_->path_);
-  throw std::system_error{std::make_error_code(std::errc::operation_canceled), "the ticket was cancelled"};
+  throw std::system_error{std::make_error_code(std::errc::operation_canceled),
+                          "the ticket was cancelled during the call; call enqueue() for another one"};
 }
 
 std::shared_ptr<waiter> fair_place::begin_to_queue(std::uint64_t fiber, time_point deadline) {
@@ -93,7 +94,7 @@ std::shared_ptr<waiter> fair_place::begin_to_wait(std::uint64_t fiber, limit how
 void fair_place::require_place() const {
   if (spent_) {
     throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
-                            line_->path_ + ": the ticket is spent: enqueue() gives another one"};
+                            line_->path_ + ": the ticket is spent; call enqueue() for another one"};
   }
   line_->require_open();
   if (failed_) failed_->raise();
@@ -101,7 +102,8 @@ void fair_place::require_place() const {
 }
 
 failure fair_place::place_lost() const {
-  return {errc::place_lost, "it went with its session, or was deleted: requeue() takes another one, at the end",
+  return {errc::place_lost,
+          "its session ended, or its node was deleted; call requeue() for a place at the end of the line",
           line_->path_};
 }
 
@@ -152,12 +154,12 @@ void fair_place::on_granted() {
 
 void fair_place::on_delayed() { refuse_try(); }
 
-/// Of a place that is kept: who just asks whether its turn has come has heard enough.
+/// A ticket's wait with a zero timeout ends when its turn is known not to have come.
 void fair_place::refuse_try() {
   if (how_ == patience::keep && caller_ && caller_->once && !for_place_) conclude(waiter::outcome::refused);
 }
 
-/// A try that found somebody else; a place that is lost.
+/// A try that found another contender, or a place that is lost.
 void fair_place::on_refused() {
   const auto self = shared_from_this();
   entry_ = nullptr;

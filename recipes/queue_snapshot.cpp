@@ -72,7 +72,19 @@ std::vector<candidate> list(detail::client_core& core, const std::string& path, 
   return in_order(listed.back().children);
 }
 
-/// One line on one contender: how people call it.
+std::string_view name_of_lock(contender::kind kind) noexcept {
+  switch (kind) {
+    case contender::kind::lock:
+      break;
+    case contender::kind::read:
+      return "read lock";
+    case contender::kind::write:
+      return "write lock";
+  }
+  return "lock";
+}
+
+/// @returns the contender in words: by its label if it has one.
 std::string describe(const contender& who) {
   if (!who.label.empty()) return fmt::format("{} ({}, pid {})", who.label, who.host, who.pid);
   return who.data.empty() ? who.node : fmt::format("{:.64}", who.data);
@@ -89,7 +101,7 @@ std::string_view to_string(contender::kind kind) noexcept {
     case contender::kind::write:
       return "write";
   }
-  return "?";
+  return "unknown";
 }
 
 queue_snapshot::queue_snapshot(client& through, std::string path, std::chrono::nanoseconds timeout)
@@ -126,10 +138,10 @@ queue_snapshot::queue_snapshot(client& through, std::string path, std::chrono::n
 }
 
 std::string to_string(const queue_snapshot& queue) {
-  if (queue.contenders().empty()) return fmt::format("{}: nobody holds it", queue.path());
+  if (queue.contenders().empty()) return fmt::format("{}: not held", queue.path());
   const auto& first = queue.holders().front();
   const auto others = queue.holders().size() - 1;
-  return fmt::format("{}: held to {} by {}{} since {:%FT%TZ}, {} waiting", queue.path(), to_string(first.what),
+  return fmt::format("{}: {} held by {}{} since {:%FT%TZ}, {} waiting", queue.path(), name_of_lock(first.what),
                      describe(first), others > 0 ? fmt::format(" and {} more", others) : std::string{},
                      fmt::gmtime(std::chrono::system_clock::to_time_t(first.since)), queue.waiters().size());
 }

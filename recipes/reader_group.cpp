@@ -25,8 +25,8 @@ class reader_group::place final : public entry_listener, public std::enable_shar
   std::uint32_t members = 0;
   std::uint32_t turns = 0;
   bool asked_to_release = false;
-  bool lingering = false;  // nobody reads in it: without proofs
-  bool delayed = false;    // somebody was seen ahead, or the connection was lost
+  bool lingering = false;  // no fiber reads in it: without proofs
+  bool delayed = false;    // a contender was seen ahead, or the connection was lost
 
   bool granted() const noexcept { return entry && entry->granted(); }
 
@@ -86,7 +86,8 @@ std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, limit how) {
   require_working(*core_, path_);
   const bool reading = is_reading(fiber);
   if (reading && !how.once) {
-    refuse_deadlock(path_, "this fiber reads already: if a writer came in between, both would wait for ever");
+    // If a writer came in between, both would wait for ever.
+    refuse_deadlock(path_, "this fiber already holds the lock as a reader; call unlock_shared() first");
   }
   const bool on_its_way = line_.empty() || (newest_ && !newest_->delayed);
   const bool hopeless = how.once && (reading || !on_its_way || (gate_ && !gate_()));
@@ -226,9 +227,9 @@ void reader_group::take_place() {
   newest_->entry->start(patience_of(line_.front()->once));
 }
 
-/// Nobody reads in it, nobody waits for it.
+/// No fiber reads in it or waits for it.
 void reader_group::become_idle(const std::shared_ptr<place>& where, time_point now) {
-  if (where == newest_ && where->granted() && !line_.empty()) return;  // somebody waits for an answer
+  if (where == newest_ && where->granted() && !line_.empty()) return;  // a call waits for an answer
   const bool wanted_soon = options_.linger > duration::zero() && where == newest_ && where->granted() &&
                            !where->asked_to_release && !core_->failed() && core_->session().connected();
   if (wanted_soon) remote_waiters_->watch();
@@ -306,7 +307,7 @@ void reader_group::lost(const std::shared_ptr<place>& where, loss_reason why) {
 
 void reader_group::failed(const std::shared_ptr<place>& where, const failure& why) {
   give_up(where);
-  if (newest_) return;  // nobody waits for this one
+  if (newest_) return;  // no call waits for this one
   line_.fail_all(why.at(path_));
 }
 

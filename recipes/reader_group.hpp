@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The readers of one lock object, who share places in the queue.
+/// The readers of one lock object, who share entries.
 
 #include <cstdint>
 #include <functional>
@@ -19,14 +19,14 @@
 namespace latchkey::detail {
 
 struct readers_options {
-  duration share_for{};  ///< for how long further readers may join once somebody is known to wait
-  duration linger{};     ///< for how long a place is kept that nobody reads in; none: not at all
+  duration share_for{};  ///< how long further readers may join once a remote waiter is known
+  duration linger{};     ///< how long an entry without readers is kept; zero: not at all
 };
 
-/// The first reader takes a place in the queue, and those who come while it is being read join it without a request
-/// (with a proof, where none is fresh): as long as nobody waits for the readers to end, and for a bounded time
-/// otherwise; whoever comes later takes a new place, behind those who wait. Each reader has a grant and a token of its
-/// own. With the monitor held.
+/// The first reader creates an entry, its place in the queue. Readers that come while it is granted join it without a
+/// request (with a proof, if none is fresh): as long as no remote contender waits for the readers to end, and for a
+/// bounded time otherwise. A later reader takes a new place, behind those that wait. Each reader has a grant and a
+/// token of its own. With the monitor held.
 class reader_group final : public session_observer, public std::enable_shared_from_this<reader_group> {
  public:
   /// @param path as the user calls it; below the chroot
@@ -45,10 +45,10 @@ class reader_group final : public session_observer, public std::enable_shared_fr
   bool anybody() const noexcept { return !members_.empty(); }
   grant current(std::uint64_t fiber) const;
 
-  /// The fiber reads in the place of `granted`, in which writers have had so many turns.
+  /// The fiber becomes a reader of the entry `granted`, in which writers have had `turns` turns.
   void adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber);
 
-  /// Nobody is let in while `open` says no, though the ensemble has granted a place; `gate_opened()` looks again.
+  /// No reader is admitted while `open` returns false, even if an entry is granted; `gate_opened()` asks again.
   void gate(std::function<bool()> open) { gate_ = std::move(open); }
   void gate_opened();
 
@@ -93,7 +93,7 @@ class reader_group final : public session_observer, public std::enable_shared_fr
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
   const readers_options options_;
   std::uint64_t observing_ = 0;
-  wait_list line_;                 // of those who wait for newest_
+  wait_list line_;                 // the calls that wait for newest_
   std::shared_ptr<place> newest_;  // which is waited for, or may be joined
   std::vector<std::shared_ptr<place>> places_;
   members members_;

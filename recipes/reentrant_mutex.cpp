@@ -31,7 +31,10 @@ class reentrance {
     const auto me = current_fiber();
     if (owner_ == me) {
       if (!held_) {
-        throw error{errc::lock_lost, "it was lost since it was locked: unlock it as often, then lock it again", path_};
+        throw error{
+            errc::lock_lost,
+            "the lock was lost while this fiber held it; unlock it as often as it was locked, then lock it again",
+            path_};
       }
       if (stop.stop_requested()) return false;
       ++depth_;
@@ -81,13 +84,14 @@ bool reentrant_mutex::acquire(std::chrono::nanoseconds timeout, std::stop_token 
 
 void reentrant_mutex::unlock() noexcept {
   if (state_->release()) return;
-  detail::log(log_level::error, fmt::format("{}: unlocked by a fiber that has not locked it: nothing is done", path_));
+  detail::log(log_level::error,
+              fmt::format("{}: a fiber that has not locked it called unlock(); the call was ignored", path_));
 }
 
 void reentrant_mutex::unlock_checked() {
   if (state_->release()) return;
   throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
-                          path_ + ": this fiber has not locked it"};
+                          path_ + ": this fiber has not locked it; unlock it on the fiber that has"};
 }
 
 std::size_t reentrant_mutex::depth() const noexcept { return state_->depth(); }

@@ -39,7 +39,7 @@ bool shared_mutex::acquire_shared(std::chrono::nanoseconds timeout, std::stop_to
 void shared_mutex::unlock_shared() noexcept {
   if (state_->unlock_shared()) return;
   detail::log(log_level::error,
-              fmt::format("{}: unlock_shared() by a fiber that does not read: nothing is done", path_));
+              fmt::format("{}: a fiber that does not read called unlock_shared(); the call was ignored", path_));
 }
 
 void shared_mutex::downgrade() { state_->downgrade(); }

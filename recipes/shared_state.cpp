@@ -48,7 +48,8 @@ bool shared_state::acquire(duration timeout, std::stop_token stop) {
 std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, limit how) {
   if (readers_->is_reading(fiber)) {
     if (how.once) return refused();
-    refuse_deadlock(path_, "this fiber reads, and would wait for itself: unlock_shared() first, there is no upgrade");
+    refuse_deadlock(path_,
+                    "this fiber holds the lock as a reader, and there is no upgrade; call unlock_shared() first");
   }
   return writers_->enter(fiber, how);
 }
@@ -77,7 +78,7 @@ bool shared_state::acquire_shared(duration timeout, std::stop_token stop) {
 std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, limit how) {
   if (writers_->is_owner(fiber)) {
     if (how.once) return refused();
-    refuse_deadlock(path_, "this fiber writes: downgrade() makes it a reader");
+    refuse_deadlock(path_, "this fiber holds the lock as the writer; call downgrade() to become a reader");
   }
   return readers_->enter(fiber, how);
 }
@@ -110,10 +111,11 @@ void shared_state::downgrade() {
 std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t fiber) {
   require_working(*core_, path_);
   if (!writers_->is_owner(fiber)) {
-    throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
-                            path_ + ": this fiber does not write, so there is nothing to downgrade"};
+    throw std::system_error{
+        std::make_error_code(std::errc::operation_not_permitted),
+        path_ + ": this fiber does not hold the lock as the writer; call lock() before downgrade()"};
   }
-  const failure lost{errc::lock_lost, "it was lost before it was downgraded: unlock it, then wait for it again", path_};
+  const failure lost{errc::lock_lost, "the lock was lost before the downgrade; unlock it, then lock it again", path_};
   if (!writers_->current()) lost.raise();
   const auto me = std::make_shared<waiter>();
   writers_->downgrade(

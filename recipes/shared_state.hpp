@@ -12,9 +12,9 @@
 
 namespace latchkey::detail {
 
-/// Writers share a cohort, readers share places; the queue orders the two. What is kept here is what the ensemble does
-/// not know: which fiber has what, so that nobody waits for itself, and who has lost the lock and not unlocked it yet,
-/// so that callers of one object never overlap. Without the monitor, but for what says otherwise.
+/// Writers share a cohort, readers share entries; the queue orders the two. This class keeps what the ensemble does not
+/// know: which fiber holds what, so that no fiber waits for itself, and which caller has lost the lock but not unlocked
+/// it yet, so that callers of one object never overlap. Without the monitor, except where stated.
 class shared_state : public std::enable_shared_from_this<shared_state> {
  public:
   /// @param path as the user calls it; below the chroot
@@ -41,7 +41,7 @@ class shared_state : public std::enable_shared_from_this<shared_state> {
   void cancel_shared(const std::shared_ptr<waiter>& who) { readers_->cancel(who); }
   void leave();
   bool leave_shared(std::uint64_t fiber);
-  /// @returns a call that is settled when it is done: granted, or failed with `lock_lost`.
+  /// @returns a waiter that is settled when it is done: granted, or failed with `lock_lost`.
   std::shared_ptr<waiter> begin_downgrade(std::uint64_t fiber);
   grant current() const { return writers_->current(); }
   grant current_shared(std::uint64_t fiber) const { return readers_->current(fiber); }

@@ -10,7 +10,8 @@ namespace {
 
 detail::fair_place& require(const std::shared_ptr<detail::fair_place>& place) {
   if (place) return *place;
-  throw std::system_error{std::make_error_code(std::errc::operation_not_permitted), "the ticket is one for nothing"};
+  throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
+                          "the ticket is empty; call fair_mutex::enqueue() for one"};
 }
 
 }  // namespace
@@ -43,7 +44,8 @@ std::optional<std::size_t> ticket::ahead_within(std::chrono::nanoseconds timeout
 
 void ticket::wait() {
   if (!require(place_).wait(detail::duration::max(), {})) {
-    throw std::system_error{std::make_error_code(std::errc::operation_canceled), "the ticket was cancelled"};
+    throw std::system_error{std::make_error_code(std::errc::operation_canceled),
+                            "the ticket was cancelled during the call; call enqueue() for another one"};
   }
 }
 

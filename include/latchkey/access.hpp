@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Who may do what: authentication and access control lists.
+/// Authentication and access control lists.
 
 #include <string>
 
 namespace latchkey {
 
-/// Credentials for one authentication scheme of ZooKeeper, "digest" with "user:password" above all.
+/// Credentials for one of ZooKeeper's authentication schemes, most often "digest" with "user:password".
 struct credentials {
-  std::string scheme;  ///< "digest", for example
-  std::string data;    ///< for "digest": "user:password"
+  std::string scheme;  ///< such as "digest"; not empty
+  std::string data;    ///< what the scheme expects; for "digest": "user:password"
 };
 
-/// One entry of an access control list, as `zkCli` writes it: scheme "world", id "anyone", permissions "cdrwa".
+/// One entry of an access control list, with the values that `zkCli` shows as "world:anyone:cdrwa".
 struct acl_entry {
   std::string scheme;       ///< "world", "auth", "digest" or "ip"
-  std::string id;           ///< whom of that scheme: "anyone" for "world"
-  std::string permissions;  ///< letters of "cdrwa": create, delete, read, write, administer
+  std::string id;           ///< a user of that scheme; "anyone" for "world"
+  std::string permissions;  ///< letters of "cdrwa": create, delete, read, write, admin
 };
 
 }  // namespace latchkey

@@ -7,10 +7,12 @@
 
 namespace latchkey {
 
-/// CLOCK_BOOTTIME: monotonic, and it counts the time that the machine was suspended, as a session timeout does.
-/// Comparable between the processes of one machine; not between machines.
+/// CLOCK_BOOTTIME: a monotonic clock that counts the time during which the machine is suspended, as a server does with
+/// a session timeout.
+///
+/// Meets TrivialClock. Time points are comparable between the processes of one machine, not between machines.
 struct boottime_clock {
-  // What std requires of a clock.
+  // Required of a clock.
   using duration = std::chrono::nanoseconds;                   ///< signed, 64 bits
   using rep = duration::rep;                                   ///< of `duration`
   using period = duration::period;                             ///< of `duration`

@@ -21,16 +21,16 @@ namespace detail {
 class fair_line;
 }
 
-/// An exclusive lock with an entry of its own for every caller: strictly first come, first served over all processes.
+/// An exclusive lock with an entry of its own for every caller.
 ///
 /// Meets Lockable and TimedLockable. Not recursive. Wire-compatible with `mutex` and Curator's `InterProcessMutex`.
 ///
-/// Cost: a caller next to another one of its own object costs one create and at most one delete, and is woken without a
-/// request.
-///
-/// Loss: as for `mutex`. A waiter that loses its session queues again, at the end.
+/// Fairness: strictly first come, first served, over all processes and callers. A caller next to another one of its own
+/// object costs one create and at most one delete, and is woken without a request.
 ///
 /// Blocking, concurrency and lifetime: as for `mutex`.
+///
+/// Loss: as for `mutex`. A waiter that loses its session queues again, at the end.
 class fair_mutex : public detail::lockable<fair_mutex> {
  public:
   /// Makes no request. @throws error bad_path
@@ -48,8 +48,8 @@ class fair_mutex : public detail::lockable<fair_mutex> {
   /// @throws error as `lock()`
   [[nodiscard]] ticket enqueue();
 
-  /// As `enqueue()`, for at most `timeout`, and until `stop` is requested. @returns nothing if no place was taken by
-  /// then.
+  /// As `enqueue()`, for at most `timeout`, and until `stop` is requested.
+  /// @returns nothing if no place was taken by then.
   template <class Rep, class Period>
   [[nodiscard]] std::optional<ticket> try_enqueue_for(std::chrono::duration<Rep, Period> timeout,
                                                       std::stop_token stop = {}) {

@@ -21,55 +21,66 @@ class grant_state;
 /// Why a grant ended before it was unlocked.
 enum class loss_reason {
   session_expired,  ///< the ensemble ended the session, and deleted the node with it
-  deadline_passed,  ///< no proof from a quorum in time: the session may be over, and somebody else the owner
-  node_deleted,     ///< the node is gone: deleted by an operator, or with a session whose end we have not heard of yet
-  client_closed,    ///< our own client was closed
+  deadline_passed,  ///< no proof from a quorum in time: the session may have expired, and the lock have a new owner
+  node_deleted,     ///< the node is gone: deleted by an operator, or with a session whose end is not known here yet
+  client_closed,    ///< the client was closed
   access_revoked,   ///< the ensemble no longer accepts the credentials
 };
 
 /// @returns the reason in words, for a log.
 std::string_view to_string(loss_reason reason) noexcept;
 
-/// One period of ownership: a value, copied freely; it may outlive lock and client.
-/// Loss: `operator bool` turns false before anybody else can be granted the lock, provided that this machine's clock
-/// runs at the right speed; then `stop_token()` is asked to stop, then waiters and observers are told. A
-/// default-constructed grant is one that never was. All members may be called from any thread and fiber.
+/// One period of ownership of a lock: a value that is copied freely. A default-constructed grant was never held.
+///
+/// Blocking: `wait_for_end()` suspends the calling fiber, or blocks a plain thread. The other members do not block.
+///
+/// Concurrency: every member may be called from any thread and fiber.
+///
+/// Lifetime: may outlive the lock and the client.
+///
+/// Loss: `operator bool` turns false before any other contender can be granted the lock, provided that the clock of
+/// this machine runs at the right rate. Next, stop is requested on `stop_token()`; then waiters and the observer of the
+/// client are told.
 class grant {
  public:
-  /// A grant that never was.
+  /// A grant that was never held.
   grant() noexcept = default;
 
-  /// @returns whether the lock is held now. Reads the clock itself: a process that was stopped (SIGSTOP, a suspended
-  /// laptop) sees the loss on its first look. Never blocks.
+  /// @returns whether the lock is held now. Reads the clock, so a process that was stopped (SIGSTOP, a suspended
+  /// machine) sees the loss at its first look.
   explicit operator bool() const noexcept;
 
-  /// @returns the token to hand to what the lock protects.
+  /// @returns the token for the resource that the lock protects; also after the end of the grant.
   fencing_token fence() const noexcept;
 
-  /// @returns until when the lock is held if no further proof arrives; moves on with each proof. `time_point::min()`
-  /// when it is not held.
+  /// @returns until when the lock is held if no further proof arrives. Each proof moves it on. `time_point::min()` once
+  /// the grant has ended.
   boottime_clock::time_point valid_until() const noexcept;
 
   /// @returns why the grant was lost; nothing while it is held, and after a plain unlock.
   std::optional<loss_reason> loss() const noexcept;
 
-  /// @returns a token that is asked to stop at the loss, not at the unlock. Stop callbacks run on the client's event
-  /// thread.
+  /// @returns a token on which stop is requested at the loss; not at the unlock.
+  ///
+  /// A stop callback that is registered before that request runs on the client's event thread, where it must neither
+  /// throw nor suspend a fiber. One that is registered later runs at once, on the registering thread, as std specifies.
   std::stop_token stop_token() const noexcept;
 
-  /// Waits until the grant is over, be it lost or unlocked: suspends the fiber, or blocks the thread.
-  /// @returns whether it is over.
+  /// Waits at most `timeout` until the grant has ended, lost or unlocked.
+  /// @returns whether it has ended.
   bool wait_for_end(std::chrono::nanoseconds timeout) const;
 
-  /// @returns whether somebody has asked the holder to release the lock: `ask_to_release()`, or Curator's `Revoker`. Never
-  /// blocks for the ensemble; the first look, and `release_token()`, begin to watch for it.
+  /// @returns whether the holder has been asked to release the lock, by `ask_to_release()` or by Curator's `Revoker`.
+  /// The first call of this or of `release_token()` begins to watch for requests; one that was made earlier is reported
+  /// a round trip later.
   bool asked_to_release() const noexcept;
 
-  /// @returns a token that is asked to stop when somebody asks for the release of the lock. The lock is still held
-  /// then.
+  /// @returns a token on which stop is requested when the holder is asked to release the lock. The lock is still held
+  /// then. Stop callbacks run as those of `stop_token()`: on the client's event thread if they are registered before
+  /// the request, otherwise at once, on the registering thread.
   std::stop_token release_token() const noexcept;
 
-  /// Two grants are equal when they are the same period of ownership.
+  /// Two grants are equal if they are the same period of ownership.
   friend bool operator==(const grant&, const grant&) noexcept = default;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The calls that take a lock: Lockable and TimedLockable, for every clock and duration.
+/// The calls that take a lock: Lockable and TimedLockable, with any clock and duration.
 
 #include <chrono>
 #include <stop_token>
@@ -10,7 +10,7 @@
 
 namespace latchkey::detail {
 
-/// @returns `time` as nanoseconds; beyond what they can hold, the nearest value.
+/// @returns `time` in nanoseconds, rounded up; outside their range, the nearest value.
 template <class Rep, class Period>
 constexpr std::chrono::nanoseconds saturate(std::chrono::duration<Rep, Period> time) noexcept {
   using namespace std::chrono;
@@ -32,12 +32,12 @@ std::chrono::nanoseconds time_left(std::chrono::time_point<Clock, Duration> time
 
 /// The calls that take a lock. `Lock` provides `bool acquire(nanoseconds timeout, stop_token)` and `path()`.
 ///
-/// Every call suspends the calling fiber, or blocks a plain thread. A timeout bounds the whole call, whatever the
-/// network and the servers do. Zero, a negative timeout and a time point that has passed mean: try once.
-/// `nanoseconds::max()`, and whatever exceeds it, means: no limit. A clock that is set during a wait changes nothing.
+/// Blocking: every call suspends the calling fiber, or blocks a plain thread. A timeout bounds the whole call, whatever
+/// the network and the servers do. Zero, a negative timeout and a time point that has passed mean: try once.
+/// `nanoseconds::max()` and anything longer mean: no limit. Setting a clock during a wait has no effect on it.
 ///
-/// @throws error closed, lock_destroyed, not_authorized, authentication_failed, parent_is_ephemeral, queue_exhausted,
-///         refused: failures that waiting cannot fix
+/// @throws error closed, lock_destroyed, not_authorized, authentication_failed, session_timeout_refused,
+///         parent_is_ephemeral, queue_exhausted, refused: failures that waiting cannot fix
 /// @throws std::system_error resource_deadlock_would_occur when the caller would wait for itself
 template <class Lock>
 class lockable {
@@ -53,9 +53,10 @@ class lockable {
   }
 
   /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held.
+  /// @returns whether the lock was taken.
   [[nodiscard]] bool try_lock() { return me().acquire(std::chrono::nanoseconds::zero(), {}); }
 
-  /// @returns whether the lock was taken in time, and before `stop` was requested.
+  /// As `lock()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
     return me().acquire(saturate(timeout), std::move(stop));
@@ -79,7 +80,7 @@ class lockable {
 template <class Lock>
 class shared_lockable {
  public:
-  /// Waits until no writer is ahead.
+  /// Waits until no writer is ahead, through outages and lost sessions.
   void lock_shared() {
     if (!me().acquire_shared(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
   }
@@ -89,10 +90,11 @@ class shared_lockable {
     return me().acquire_shared(std::chrono::nanoseconds::max(), std::move(stop));
   }
 
-  /// Takes the lock if no writer holds it or waits for it: one read otherwise.
+  /// Takes the lock if no writer holds it or waits for it. Waits for the ensemble's answer, not for the lock: one read
+  /// if there is such a writer. @returns whether the lock was taken.
   [[nodiscard]] bool try_lock_shared() { return me().acquire_shared(std::chrono::nanoseconds::zero(), {}); }
 
-  /// @returns whether the lock was taken in time, and before `stop` was requested.
+  /// As `lock_shared()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
     return me().acquire_shared(saturate(timeout), std::move(stop));

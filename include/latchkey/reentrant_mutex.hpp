@@ -22,9 +22,10 @@ class reentrance;
 
 /// A `mutex` that its owner may lock again.
 ///
-/// The owner is the fiber that holds the lock (in a plain thread: the thread), also after the fiber has moved to another
-/// thread. It locks again at once, without a request, under the same grant, and holds the lock until it has unlocked as
-/// often. Meets Lockable and TimedLockable. Wire-compatible with Curator's `InterProcessMutex`, which is reentrant too.
+/// The owner is the fiber that holds the lock, on whatever thread it runs; in a plain thread it is the thread. It locks
+/// again at once, without a request, under the same grant, and holds the lock until it has unlocked it as often as it
+/// has locked it. Meets Lockable and TimedLockable. Wire-compatible with Curator's `InterProcessMutex`, which is
+/// reentrant too.
 ///
 /// Loss: locking again after a loss throws `errc::lock_lost`. The owner unlocks as often as it has locked; then the
 /// next `lock()` works.
@@ -39,10 +40,10 @@ class reentrant_mutex : public detail::lockable<reentrant_mutex> {
   reentrant_mutex& operator=(const reentrant_mutex&) = delete;
 
   /// Takes back one `lock()`; the last one releases the lock. Does not wait for the ensemble.
-  /// Called by any other fiber it does nothing and logs an error.
+  /// Called by any other fiber, it does nothing and logs an error.
   void unlock() noexcept;
 
-  /// As `unlock()`. @throws std::system_error operation_not_permitted when this fiber has not locked it
+  /// As `unlock()`. @throws std::system_error operation_not_permitted when the calling fiber does not hold the lock
   void unlock_checked();
 
   /// @returns how often the calling fiber has locked it and has not unlocked it yet.

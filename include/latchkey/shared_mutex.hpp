@@ -23,8 +23,8 @@ class shared_state;
 struct shared_mutex_options {
   /// How many writers of one object take turns on its entry once a remote contender is known to wait. At least 1.
   std::uint32_t turns = 16;
-  /// How long further readers of one object may join those that read once a remote contender is known to wait. This
-  /// delays a waiting writer by at most this long, beyond the readers that are in already.
+  /// How long further readers of one object may join the present ones once a remote contender is known to wait. A
+  /// waiting writer is delayed by at most this long, beyond the readers that are in already.
   std::chrono::milliseconds share_for{50};
   /// How long an idle lock keeps its entry, to be acquired again without a request. It gives the entry up as soon as a
   /// remote contender waits. Zero: gives it up at once.
@@ -44,8 +44,8 @@ struct shared_mutex_options {
 /// Modes: `downgrade()` turns a writer into a reader. There is no upgrade: of two readers that upgrade, each would wait
 /// for the other. A read lock belongs to the fiber that took it; only that fiber unlocks it.
 ///
-/// Tokens: a writer's is larger than those of all earlier owners. A reader's is larger than those of earlier writers and
-/// smaller than those of later writers. Two readers may have theirs in any order.
+/// Tokens: a writer's is larger than those of all earlier owners. A reader's is larger than those of earlier writers
+/// and smaller than those of later writers. Two readers may have theirs in any order.
 ///
 /// Blocking, concurrency, lifetime and loss: as for `mutex`.
 class shared_mutex : public detail::lockable<shared_mutex>, public detail::shared_lockable<shared_mutex> {
@@ -59,7 +59,7 @@ class shared_mutex : public detail::lockable<shared_mutex>, public detail::share
   /// Ends writing. Does not wait for the ensemble. @pre locked by a writer; otherwise does nothing
   void unlock() noexcept;
 
-  /// Ends reading. Does not wait for the ensemble. Called by a fiber that does not read it does nothing and logs an
+  /// Ends reading. Does not wait for the ensemble. Called by a fiber that does not read, it does nothing and logs an
   /// error.
   void unlock_shared() noexcept;
 
@@ -74,7 +74,7 @@ class shared_mutex : public detail::lockable<shared_mutex>, public detail::share
   /// @returns the grant of the writer that holds the lock through this object; an empty one if none does.
   grant held() const;
 
-  /// @returns the grant of the calling fiber if it reads; otherwise an empty one.
+  /// @returns the grant of the calling fiber if it reads; an empty one otherwise.
   grant held_shared() const;
 
   /// @returns the path of the lock.

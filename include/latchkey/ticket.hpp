@@ -18,15 +18,26 @@ namespace detail {
 class fair_place;
 }
 
-/// A place in the line of a `fair_mutex`, to be waited for later; movable. Made by `fair_mutex::enqueue()`.
-/// A wait that returns true has locked the fair_mutex, for its caller: adopt and unlock it there. Then the ticket is
-/// spent, and another wait with it is an error. A wait that ends without keeps the place. Once its turn has come the
-/// lock is kept for the ticket until it waits or is cancelled; destroying it cancels. Loss: when the session ends, or
-/// an operator deletes its node, the place is lost; `requeue()` takes another, at the end. Concurrency: one call at a
-/// time, but for `cancel()`, which ends a wait from anywhere.
+/// A place in the line of a `fair_mutex`, which its owner waits for later. Made by `fair_mutex::enqueue()`; movable.
+///
+/// A successful wait locks the fair_mutex for the calling fiber: adopt it in a guard, or unlock it there. The ticket is
+/// spent then. A wait that ends without the lock keeps the place.
+///
+/// Fairness: the place in line is that of the call to `enqueue()`. Once its turn has come the lock is kept for the
+/// ticket until it waits or is cancelled, and the contenders behind it wait.
+///
+/// Blocking: `ahead()`, `wait()`, their variants and `requeue()` suspend the calling fiber, or block a plain thread.
+/// Timeouts are as in `detail::lockable`.
+///
+/// Concurrency: one call at a time, except `cancel()`, which may be called from any thread and fiber, and ends a wait.
+///
+/// Lifetime: the destructor cancels. A ticket may outlive its fair_mutex and the client; its place does not.
+///
+/// Loss: the place is lost when the session ends, or when an operator deletes its node. `requeue()` takes another one,
+/// at the end of the line.
 class ticket {
  public:
-  /// A ticket for nothing: spent.
+  /// An empty ticket: spent.
   ticket() noexcept;
   /// For latchkey's own use.
   explicit ticket(std::shared_ptr<detail::fair_place> place) noexcept;
@@ -36,58 +47,66 @@ class ticket {
   ticket& operator=(ticket&& other) noexcept;
   ~ticket();
 
-  /// @returns how many contenders are ahead of us; 0: our turn has come. Waits for one read, through outages.
-  /// @throws error place_lost, closed, ...; std::system_error operation_not_permitted when it is spent
+  /// Lists the queue. Waits for the ensemble's answer, through outages.
+  /// @returns the number of contenders ahead of this place; 0 once its turn has come.
+  /// @throws error place_lost, and as `fair_mutex::lock()`
+  /// @throws std::system_error operation_not_permitted when the ticket is spent
   std::size_t ahead();
 
-  /// As `ahead()`, until `stop` is requested. @returns nothing when there was no answer until then.
+  /// As `ahead()`, until `stop` is requested. @returns nothing if there was no answer by then.
   [[nodiscard]] std::optional<std::size_t> ahead(std::stop_token stop);
 
-  /// As `ahead()`, for at most `timeout`. @returns nothing when there was no answer in time. With zero it asks nobody:
-  /// 0 when our turn is known to have come.
+  /// As `ahead()`, for at most `timeout`. @returns nothing if there was no answer in time. With zero it makes no
+  /// request, and returns 0 if the turn is known to have come.
   template <class Rep, class Period>
   [[nodiscard]] std::optional<std::size_t> ahead_for(std::chrono::duration<Rep, Period> timeout,
                                                      std::stop_token stop = {}) {
     return ahead_within(detail::saturate(timeout), std::move(stop));
   }
 
-  /// As `ahead_for` with the time that is left now.
+  /// As `ahead_for`, with the time that is left now.
   template <class Clock, class Duration>
   [[nodiscard]] std::optional<std::size_t> ahead_until(std::chrono::time_point<Clock, Duration> time,
                                                        std::stop_token stop = {}) {
     return ahead_within(detail::time_left(time), std::move(stop));
   }
 
-  /// Waits for the lock. @throws error place_lost, closed, ...; std::system_error as `ahead()`,
-  /// resource_deadlock_would_occur when this fiber has the lock already
+  /// Waits for the lock.
+  /// @throws error as `ahead()`
+  /// @throws std::system_error operation_not_permitted when the ticket is spent, operation_canceled when `cancel()` has
+  ///         ended the wait, resource_deadlock_would_occur when the calling fiber holds the lock already
   void wait();
 
   /// As `wait()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool wait(std::stop_token stop);
 
-  /// As `wait()`, for so long at most; none left: whether our turn has come. @returns whether the lock was taken.
+  /// As `wait()`, for at most `timeout`; with zero, takes the lock only if the turn has come. @returns whether the lock
+  /// was taken.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
     return wait_within(detail::saturate(timeout), std::move(stop));
   }
 
-  /// As `wait_for` with the time that is left now.
+  /// As `wait_for`, with the time that is left now.
   template <class Clock, class Duration>
   [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
     return wait_within(detail::time_left(time), std::move(stop));
   }
 
-  /// Gives the place up. Does not wait for the ensemble. Nothing happens when the ticket is spent.
+  /// Gives up the place. Does not wait for the ensemble. Does nothing if the ticket is spent.
   void cancel() noexcept;
 
-  /// @returns whether the place went with its session, or was deleted by an operator.
+  /// @returns whether the place was lost: its session ended, or its node was deleted.
   bool place_lost() const;
 
-  /// Takes another place, at the end of the line; gives up the present one, if any. Waits as `fair_mutex::enqueue()`.
-  /// @throws as `fair_mutex::enqueue()`; std::system_error operation_not_permitted when it is spent
+  /// Takes another place, at the end of the line, and gives up the present one, if any. Waits for the ensemble's
+  /// answer, not for the lock.
+  /// @throws error as `fair_mutex::enqueue()`
+  /// @throws std::system_error operation_not_permitted when the ticket is spent, operation_canceled when `cancel()` has
+  ///         ended the wait
   void requeue();
 
-  /// @returns whether there is nothing to wait for any more: locked with, cancelled, or moved from.
+  /// @returns whether there is nothing left to wait for: the ticket has taken the lock, was cancelled, or is empty.
   bool spent() const noexcept;
 
  private:

@@ -17,9 +17,10 @@ constexpr std::string_view default_port = "2181";
 constexpr std::string_view spaces = " \t";
 
 [[noreturn]] void fail(std::string_view text, std::string_view what) {
-  throw error{
-      errc::bad_connect_string,
-      fmt::format("the connect string \"{}\" {}; it should be like \"zk1:2181,zk2:2181,zk3:2181/chroot\"", text, what)};
+  const bool says_what_to_do = what.find(';') != std::string_view::npos;
+  throw error{errc::bad_connect_string,
+              fmt::format("the connect string \"{}\" {}{}", text, what,
+                          says_what_to_do ? "" : "; write it like \"zk1:2181,zk2:2181,zk3:2181/chroot\"")};
 }
 
 std::string_view trim(std::string_view text) {
@@ -41,10 +42,10 @@ bool is_port(std::string_view text) {
 /// What is left of one host after its name: nothing, or a colon and a port.
 std::string_view port_of(std::string_view text, std::string_view host, std::string_view rest) {
   if (rest.empty()) return default_port;
-  if (rest.front() != ':') fail(text, fmt::format("has something between address and port of \"{}\"", host));
+  if (rest.front() != ':') fail(text, fmt::format("has characters between the address and the port of \"{}\"", host));
   rest.remove_prefix(1);
   if (!is_port(rest))
-    fail(text, fmt::format("has \"{}\" for the port of \"{}\", not a number from 1 to 65535", rest, host));
+    fail(text, fmt::format("has \"{}\" for the port of \"{}\"; write a number from 1 to 65535", rest, host));
   return rest;
 }
 
@@ -53,23 +54,24 @@ std::string parse_ipv6(std::string_view text, std::string_view host) {
   if (bracket == std::string_view::npos) fail(text, fmt::format("has no closing bracket in \"{}\"", host));
   const auto address = host.substr(1, bracket - 1);
   if (address.find(':') == std::string_view::npos || !std::all_of(address.begin(), address.end(), is_of_ipv6)) {
-    fail(text, fmt::format("has \"{}\" in brackets, which is no IPv6 address", address));
+    fail(text, fmt::format("has \"{}\" in brackets, which is not an IPv6 address", address));
   }
   return fmt::format("[{}]:{}", address, port_of(text, host, host.substr(bracket + 1)));
 }
 
 std::string parse_host(std::string_view text, std::string_view host) {
-  if (host.empty()) fail(text, "has an empty host: write one between all commas, and none at the end");
+  if (host.empty()) fail(text, "has an empty host; write one host between two commas, and no comma at the end");
   if (host.front() == '[') return parse_ipv6(text, host);
   const auto name = host.substr(0, host.find(':'));
   if (name.empty()) fail(text, fmt::format("has no name before the port in \"{}\"", host));
   const auto odd = std::find_if_not(name.begin(), name.end(), is_of_name);
   if (odd != name.end()) {
-    fail(text, fmt::format("has a character in the host \"{}\" that is none of a name, in place {}", host,
-                           odd - name.begin() + 1));
+    fail(text,
+         fmt::format("has a character that no host name has, at position {} of \"{}\"", odd - name.begin() + 1, host));
   }
   if (std::count(host.begin(), host.end(), ':') > 1) {
-    fail(text, fmt::format("has several colons in \"{}\": write an IPv6 address in brackets, \"[::1]:2181\"", host));
+    fail(text,
+         fmt::format("has several colons in \"{}\"; write an IPv6 address in brackets, as in \"[::1]:2181\"", host));
   }
   return fmt::format("{}:{}", name, port_of(text, host, host.substr(name.size())));
 }
@@ -77,7 +79,7 @@ std::string parse_host(std::string_view text, std::string_view host) {
 std::string parse_chroot(std::string_view text, std::string_view chroot) {
   if (chroot.size() <= 1) return {};
   if (chroot.find(',') != std::string_view::npos)
-    fail(text, "has a comma in the chroot: write that once, behind the last host");
+    fail(text, "has a comma in the chroot; write the chroot once, after the last host");
   const auto fault = path_fault(chroot);
   if (!fault.empty()) fail(text, fmt::format("has a chroot \"{}\" that {}", chroot, fault));
   return std::string{chroot};

@@ -20,7 +20,8 @@ fencing_token parse_fencing_token(std::string_view text) {
     return code == std::errc{} && stop == end;
   };
   if (text.size() != 24 || !digits(text.substr(0, 16), czxid) || !digits(text.substr(16), turn)) {
-    throw std::invalid_argument{"not a fencing token (24 hexadecimal digits): " + std::string{text}};
+    throw std::invalid_argument{"\"" + std::string{text} +
+                                "\" is not a fencing token; pass the 24 hexadecimal digits of to_string()"};
   }
   return {static_cast<std::int64_t>(czxid), turn};
 }

@@ -36,7 +36,7 @@ std::string_view to_string(log_level level) noexcept {
     case log_level::error:
       return "error";
   }
-  return "?";
+  return "unknown";
 }
 
 void set_log_sink(std::function<void(log_level, std::string_view)> sink) {

@@ -40,10 +40,10 @@ bool is_refused(std::uint32_t character) {
 std::string character_fault(std::string_view component) {
   while (!component.empty()) {
     const auto character = take_character(component);
-    if (character == replacement) return "not UTF-8, or U+FFFD: write UTF-8";
+    if (character == replacement) return "is not UTF-8, or contains U+FFFD; write it in UTF-8";
     if (is_refused(character)) {
       return fmt::format(
-          "has the character U+{:04X}, which ZooKeeper refuses: leave out control, private and emoji characters",
+          "has the character U+{:04X}, which ZooKeeper refuses; use no control, private-use or emoji characters",
           character);
     }
   }
@@ -51,9 +51,9 @@ std::string character_fault(std::string_view component) {
 }
 
 std::string component_fault(std::string_view component) {
-  if (component.empty()) return "has two slashes in a row: write one";
+  if (component.empty()) return "has two slashes in a row; write one";
   if (component == "." || component == "..") {
-    return fmt::format("has \"{}\" for a name: write the full path, there are no relative ones", component);
+    return fmt::format("has the component \"{}\"; write the full path without relative parts", component);
   }
   return character_fault(component);
 }
@@ -62,12 +62,12 @@ std::string component_fault(std::string_view component) {
 
 std::string path_fault(std::string_view path) {
   if (path.size() > most_path_bytes) {
-    return fmt::format("is {} bytes long: at most {} are allowed", path.size(), most_path_bytes);
+    return fmt::format("is {} bytes long; use at most {}", path.size(), most_path_bytes);
   }
-  if (path.empty()) return "is empty: write \"/\" and names, such as \"/locks/nightly\"";
-  if (path.front() != '/') return "does not begin with a slash: write \"/\" in front";
+  if (path.empty()) return "is empty; write a full path such as \"/locks/nightly\"";
+  if (path.front() != '/') return "does not begin with a slash; write one in front";
   if (path.size() == 1) return {};
-  if (path.back() == '/') return "ends in a slash: leave it out";
+  if (path.back() == '/') return "ends with a slash; remove it";
   for (auto rest = path; !rest.empty();) {
     rest.remove_prefix(1);  // the slash
     const auto component = rest.substr(0, rest.find('/'));
@@ -75,7 +75,7 @@ std::string path_fault(std::string_view path) {
     rest.remove_prefix(component.size());
   }
   if (path == "/zookeeper" || path.starts_with("/zookeeper/")) {
-    return "is reserved by ZooKeeper: take another first name than \"zookeeper\"";
+    return "is reserved by ZooKeeper; begin it with another name than \"zookeeper\"";
   }
   return {};
 }
@@ -89,7 +89,7 @@ void validate_path(std::string_view path) {
 
 void validate_lock_path(std::string_view path) {
   if (path == "/")
-    throw error{errc::bad_path, "the root cannot be a lock: name a node below it, such as /locks/nightly", "/"};
+    throw error{errc::bad_path, "the root cannot be a lock; name a node below it, such as /locks/nightly", "/"};
   validate_path(path);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <latchkey/error.hpp>
 
 #include <latchkey/error.hpp>
 
@@ -35,22 +36,22 @@ std::int32_t bits_of(const acl_entry& entry) {
     if (bit == 0) {
       throw error{
           errc::bad_option,
-          fmt::format("the permissions \"{}\" of the ACL entry {}:{} have a letter other than c (create), d (delete), "
-                      "r (read), w (write), a (administer)",
-                      entry.permissions, entry.scheme, entry.id)};
+          fmt::format(
+              "the permissions \"{}\" of the ACL entry {}:{} have an unknown letter; use c (create), d (delete), "
+              "r (read), w (write) and a (admin)",
+              entry.permissions, entry.scheme, entry.id)};
     }
     bits |= bit;
   }
   if (bits == 0) {
     throw error{errc::bad_option,
-                fmt::format("the ACL entry {}:{} has no permissions: write some of \"cdrwa\", or leave it out",
+                fmt::format("the ACL entry {}:{} has no permissions; give it letters of \"cdrwa\", or remove it",
                             entry.scheme, entry.id)};
   }
   return bits;
 }
 
-/// Without c no entry can be made in a lock, without r none looked at, without d none leaves: whoever they are given
-/// to.
+/// A lock needs c to create entries, r to list them and d to delete them, granted to some id each.
 void require_enough(const std::vector<ACL>& entries) {
   struct permission {
     std::int32_t bit;
@@ -61,10 +62,10 @@ void require_enough(const std::vector<ACL>& entries) {
   for (const auto [bit, name] : {permission{ZOO_PERM_CREATE, "c (create)"}, permission{ZOO_PERM_DELETE, "d (delete)"},
                                  permission{ZOO_PERM_READ, "r (read)"}}) {
     if ((given & bit) != 0) continue;
-    throw error{errc::bad_option,
-                fmt::format("client_options::acl gives nobody the permission {}: those who use a lock "
-                            "need c, d and r",
-                            name)};
+    throw error{
+        errc::bad_option,
+        fmt::format("no entry of client_options::acl has the permission {}; add it, because a lock needs c, d and r",
+                    name)};
   }
 }
 
@@ -74,7 +75,7 @@ access_list::access_list(std::vector<acl_entry> entries) : entries_{std::move(en
   acl_.reserve(entries_.size());
   for (auto& entry : entries_) {
     if (entry.scheme.empty()) {
-      throw error{errc::bad_option, "an ACL entry has no scheme: write \"world\", \"auth\", \"digest\" or \"ip\""};
+      throw error{errc::bad_option, "an ACL entry has no scheme; use \"world\", \"auth\", \"digest\" or \"ip\""};
     }
     acl_.push_back({bits_of(entry), {entry.scheme.data(), entry.id.data()}});
   }

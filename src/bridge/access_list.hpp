@@ -14,8 +14,8 @@ namespace latchkey::detail {
 /// Neither copied nor moved: the C structures point into it.
 class access_list {
  public:
-  /// @param entries none: everybody may do everything.
-  /// @throws error bad_option for permissions that are not letters of "cdrwa", and where nobody is given c, d or r
+  /// @param entries empty: open to all
+  /// @throws error bad_option for permissions that are not letters of "cdrwa", and for entries of which none has c, d or r
   explicit access_list(std::vector<acl_entry> entries);
   access_list(const access_list&) = delete;
   access_list& operator=(const access_list&) = delete;

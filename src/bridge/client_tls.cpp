@@ -23,7 +23,8 @@ void validate_tls(const std::string& tls) {
   const auto commas = std::count(tls.begin(), tls.end(), ',');
   const bool hollow = tls.starts_with(',') || tls.ends_with(',') || tls.find(",,") != std::string::npos;
   if (commas < 2 || commas > 3 || hollow) {  // the C client would read a null pointer
-    throw error{errc::bad_option, "the option tls is not \"ca.pem,client.pem,client.key,password\""};
+    throw error{errc::bad_option,
+                "client_options::tls cannot be parsed; write \"ca.pem,client.pem,client.key,password\""};
   }
 }
 
@@ -40,8 +41,8 @@ zhandle_t* open_with_tls(const std::string& servers, const std::string& tls, wat
 
 void validate_tls(const std::string&) {
   throw error{errc::unsupported,
-              "the option tls is set, but this build of libzookeeper_mt has no TLS: build it with OpenSSL, or go "
-              "through a TLS proxy"};
+              "client_options::tls is set, but this build of libzookeeper_mt has no TLS; build it with OpenSSL, or use "
+              "a TLS proxy"};
 }
 
 zhandle_t* open_with_tls(const std::string&, const std::string&, watcher_fn, int, void*, int) noexcept {

@@ -84,7 +84,7 @@ std::string_view zookeeper_name(reply_code code) noexcept {
     case reply_code::invalid:
       break;
   }
-  return "another error";
+  return "an unlisted error";
 }
 
 reply_code to_operation_result(int rc) noexcept {

@@ -14,7 +14,10 @@ namespace latchkey::detail {
 
 timer_thread::timer_thread(std::shared_ptr<monitor> timers)
     : timers_{std::move(timers)}, fd_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)} {
-  if (fd_ < 0) throw std::system_error{errno, std::generic_category(), "timerfd_create"};
+  if (fd_ < 0) {
+    throw std::system_error{errno, std::generic_category(),
+                            "no timer could be created (timerfd_create); raise the limit of open files"};
+  }
   timers_->when_earlier([this](time_point time) { wake_at(time); });
   const blocked_signals none;
   thread_ = std::thread{[this] { run(); }};

@@ -33,7 +33,8 @@ servers find_servers(const std::vector<std::string>& hosts, const std::vector<st
   });
   if (addresses.empty()) return found;
   if (!found.failure.empty())
-    log(log_level::warning, fmt::format("left out, as they do not resolve: {}", found.failure));
+    log(log_level::warning,
+        fmt::format("some hosts of the connect string do not resolve ({}); connecting to the others", found.failure));
   std::sort(addresses.begin(), addresses.end());
   found.sorted = addresses;
   std::minstd_rand random{std::random_device{}()};
@@ -43,7 +44,8 @@ servers find_servers(const std::vector<std::string>& hosts, const std::vector<st
 
 void open_handle(std::uint64_t epoch, connector_listener& listener, const handle_options& options, servers found) {
   if (found.list.empty()) {
-    auto failure = found.failure.empty() ? std::string{} : "no host resolves: " + found.failure;
+    auto failure = found.failure.empty() ? std::string{}
+                                         : fmt::format("no host of the connect string resolves ({})", found.failure);
     return listener.on_opened(epoch, nullptr, std::move(failure));
   }
   auto handle = std::make_unique<zookeeper_handle>(epoch, listener, options);
@@ -58,7 +60,8 @@ zookeeper_connector::zookeeper_connector(connector_options options) {
   if (!options.tls.empty()) validate_tls(options.tls);
   for (const auto& each : options.authentication) {
     if (each.scheme.empty()) {
-      throw error{errc::bad_option, "credentials have no scheme: write \"digest\" with \"user:password\""};
+      throw error{errc::bad_option,
+                  "an entry of client_options::authentication has no scheme; use \"digest\" with \"user:password\""};
     }
   }
   handle_options common;

@@ -144,7 +144,8 @@ std::string zookeeper_handle::open(const std::string& servers) {
     handle_ = open_with_tls(servers, options_.tls, &completions::event, timeout, this, ZOO_NO_LOG_CLIENTENV);
   }
   if (handle_ == nullptr) {
-    return fmt::format("the C client cannot be started for {}: {}", servers, std::generic_category().message(errno));
+    return fmt::format("the C client could not be started for {} ({})", servers,
+                       std::generic_category().message(errno));
   }
   zoo_set_servers_resolution_delay(handle_, -1);  // HAZARDS 2
   return {};
@@ -244,7 +245,11 @@ bool zookeeper_handle::authenticate(zhandle_t* handle) noexcept {
     const auto& [scheme, data] = options_.authentication[authenticated_];
     const int rc = zoo_add_auth(handle, scheme.c_str(), data.data(), static_cast<int>(data.size()), nullptr, nullptr);
     if (rc == ZINVALIDSTATE) return false;
-    if (rc != ZOK) log(log_level::error, "the C client does not take the credentials");
+    if (rc != ZOK) {
+      log(log_level::error, fmt::format("the C client refused the credentials of scheme {} ({}); check "
+                                        "client_options::authentication",
+                                        scheme, zookeeper_name(to_reply_code(rc))));
+    }
   }
   return true;
 }

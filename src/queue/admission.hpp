@@ -30,15 +30,15 @@ constexpr bool blocks(contender_kind theirs, contender_kind mine) noexcept {
 /// What a list of children means for one of them.
 struct admission {
   enum class verdict {
-    granted,  ///< nobody is ahead who must leave first
+    granted,  ///< no contender is ahead that must leave first
     wait,     ///< for `blocker` to go
     gone,     ///< the node itself is not in the list
   };
   verdict what{};
-  std::string_view blocker;       ///< the nearest of those ahead who must leave first
+  std::string_view blocker;       ///< the nearest of those ahead that must leave first
   std::string_view next_blocker;  ///< the nearest but one; may be empty
   std::uint32_t blockers = 0;     ///< how many of them there are
-  std::string_view last;          ///< the last of those behind whom a contender of this kind waits for; may be empty
+  std::string_view last;          ///< the last of those behind that one of this kind waits for; may be empty
   std::uint32_t behind = 0;       ///< how many of them there are
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How an entry gets into the queue, and finds out whether it has when the reply was lost.
+/// How an entry gets into the queue, and how it recovers when the reply was lost.
 
 #include <algorithm>
 #include <utility>
@@ -41,7 +41,7 @@ void queue_entry::on_peeked(const reply& listed) {
   }
 }
 
-/// @returns `children` without those of ours with which nobody holds anything.
+/// @returns `children` without our own nodes that are being deleted.
 std::vector<std::string> queue_entry::of_others(const std::vector<std::string>& children) const {
   auto left = core_->reaper().remaining(*path_, children);
   for (const auto& name : core_->reaper().refused(*path_, left)) std::erase(left, name);
@@ -188,7 +188,8 @@ void queue_entry::make_parents() {
   if (++parents_made_ > most_parents_made) {
     return fail(
         errc::refused,
-        fmt::format("it was deleted after each of {} attempts to create it: stop what deletes it", most_parents_made));
+        fmt::format("lock path deleted after each of {} attempts to create it; stop the process that deletes it",
+                    most_parents_made));
   }
   ++step_;
   if (line_) forget_line();
@@ -211,16 +212,20 @@ void queue_entry::on_parent_made(const std::string& parent, reply_code code) {
   if (parent_failure_) return;
   switch (code) {
     case reply_code::no_permission:
-      parent_failure_ = std::make_unique<failure>(
-          failure{errc::not_authorized,
-                  fmt::format("its parent {} is missing, and the ACL above does not let us create it", parent),
-                  {}});
+      parent_failure_ =
+          std::make_unique<failure>(failure{errc::not_authorized,
+                                            fmt::format("its parent {} is missing, and the ACL above denies creating "
+                                                        "it (ZNOAUTH); create it, or grant the permission c",
+                                                        parent),
+                                            {}});
       return;
     case reply_code::no_children_for_ephemerals:
-      parent_failure_ = std::make_unique<failure>(
-          failure{errc::parent_is_ephemeral,
-                  fmt::format("{} cannot be created: the node above it is ephemeral, which has no children", parent),
-                  {}});
+      parent_failure_ = std::make_unique<failure>(failure{
+          errc::parent_is_ephemeral,
+          fmt::format(
+              "{} cannot be created, because its parent is ephemeral (ZNOCHILDRENFOREPHEMERALS); choose another path",
+              parent),
+          {}});
       return;
     default:
       return;

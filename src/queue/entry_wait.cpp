@@ -79,7 +79,7 @@ void queue_entry::watch(const std::string& blocker) {
   delayed();
 }
 
-/// @returns whether nobody has been created between that one and us.
+/// @returns whether no contender was created between that one and us.
 bool queue_entry::follows_on(std::string_view other) const {
   return parse_contender(other)->number + 1 == parse_contender(last_component(node_))->number;
 }
@@ -129,9 +129,8 @@ bool queue_entry::refuse_behind_own(const std::vector<std::string>& children) {
     const auto theirs = parse_contender(name);
     if (!theirs || !blocks(theirs->kind, kind_) || (mine && theirs->number > mine->number)) continue;
     core_->reaper().try_again(join(*path_, name));
-    fail(errc::not_authorized, "its ACL does not let us delete " + name +
-                                   ", an earlier entry of this client, behind which nobody gets the lock: a lock needs "
-                                   "the permissions c, d and r");
+    fail(errc::not_authorized, "this client may not delete its earlier entry " + name +
+                                   ", which blocks the queue (ZNOAUTH); grant it the permissions c, d and r");
     return true;
   }
   return false;

@@ -161,7 +161,7 @@ std::string_view to_string(loss_reason reason) noexcept {
     case loss_reason::access_revoked:
       return "access revoked";
   }
-  return "?";
+  return "unknown";
 }
 
 }  // namespace latchkey

@@ -20,11 +20,11 @@ namespace latchkey::detail {
 /// One period of ownership: of one caller, on one node. Read from anywhere; changed with the monitor held.
 class grant_state : public std::enable_shared_from_this<grant_state> {
  public:
-  /// @param path of the lock, as its user calls it
-  /// @param node on which it rests
+  /// @param path of the lock, below the chroot
+  /// @param node that the grant rests on
   grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence);
 
-  /// Another period, of another turn on the same lock. @pre no grant refers to it, nor anybody else
+  /// Begins another period, of another turn on the same lock. @pre nothing else refers to this object
   void begin_again(const std::string& node, fencing_token fence);
 
   grant as_grant() { return grant{shared_from_this()}; }

@@ -78,7 +78,7 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
   --waiting_;
   switch (answer.code) {
     case reply_code::ok:
-      // Now: what it may still show has gone by the time somebody reads this.
+      // Now: what it may still show has gone by the time the caller reads this.
       if (what_[index].kind == operation::children) {
         answer.children = core_.reaper().remaining(what_[index].path, answer.children);
       }
@@ -94,10 +94,14 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
       again_ = true;
       break;
     case reply_code::no_permission:
-      return fail({errc::not_authorized, "its ACL denies access (ZNOAUTH)", {}});
+      return fail({errc::not_authorized,
+                   "its ACL denies access (ZNOAUTH); grant this client the permission r, and w for ask_to_release()",
+                   {}});
     default:
-      return fail(
-          {errc::refused, fmt::format("the ensemble refused the request ({})", zookeeper_name(answer.code)), {}});
+      return fail({errc::refused,
+                   fmt::format("the ensemble refused a request ({}); check the path and client_options::authentication",
+                               zookeeper_name(answer.code)),
+                   {}});
   }
   if (!again_) return send_more();
   // Not at once: the connection's end is still being told.
@@ -128,7 +132,8 @@ std::optional<std::vector<reply>> inquire(client_core& core, const std::string& 
 
 std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout) {
   if (auto answers = inquire(core, path, std::move(what), timeout, {})) return *std::move(answers);
-  throw error{errc::unreachable, "no server answered in time: is the ensemble up, and the connect string right?", path};
+  throw error{errc::unreachable,
+              "no server answered in time; check that the ensemble is up and the connect string is right", path};
 }
 
 }  // namespace latchkey::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Requests of no entry: to look at a queue, and to speak to those in it.
+/// Requests that belong to no entry: to read a queue, and to write to its nodes.
 
 #include <memory>
 #include <optional>
@@ -15,8 +15,8 @@
 namespace latchkey::detail {
 
 /// Requests that may be repeated, sent again after outages and in new sessions until all are answered. Never more than
-/// `most_at_once` are under way, and fewer when their answers are large: the proofs of this client's grants come in
-/// between. With the monitor held, but for `wait`.
+/// `most_at_once` are under way, and fewer when their answers are large, so that the proofs of this client's grants are
+/// not delayed. With the monitor held, except for `wait`.
 class inquiry : public std::enable_shared_from_this<inquiry> {
  public:
   static constexpr std::size_t most_at_once = 64;
@@ -30,8 +30,8 @@ class inquiry : public std::enable_shared_from_this<inquiry> {
   bool over() const noexcept { return over_; }
 
   /// Suspends the fiber, or blocks the thread. Without the monitor.
-  /// @returns the answers, in the order of the requests, each `ok` or `no_node`; nothing when it was cancelled, or
-  /// time was up. @throws error not_authorized, closed, ...
+  /// @returns the answers, in the order of the requests, each `ok` or `no_node`; nothing if it was cancelled, or
+  /// not answered in time. @throws error not_authorized, closed, ...
   std::optional<std::vector<reply>> wait();
 
  private:

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// For how long an idle place is kept.
+/// How long an idle entry is kept.
 
 #include "bridge/monitor.hpp"
 
 namespace latchkey::detail {
 
-/// One timer for many rests: it is left to run when the place is wanted again, and looks, when it fires, whether that
-/// rests, and until when. With the monitor held.
+/// One timer for many idle periods: it keeps running when the entry is used again. When it fires it checks whether the
+/// entry is idle, and until when that is to last. With the monitor held.
 class linger {
  public:
   linger(monitor& own, duration time) : monitor_{own}, time_{time} {}
 
-  /// The place rests from `now` on.
-  /// @param owner made by make_shared; owns this object. `lingers()` says whether the place does, `end_of_linger()` gives
-  /// it up.
+  /// The entry is idle from `now` on.
+  /// @param owner made by make_shared; owns this object. `lingers()` tells whether the entry is idle, `end_of_linger()`
+  /// gives it up.
   template <class Owner>
   void begin(time_point now, Owner& owner) {
     until_ = deadline_after(now, time_);
     if (!timer_ && until_ != never) await_end(owner);
   }
 
-  /// There is no place any more.
+  /// The entry is gone.
   void stop() { monitor_.cancel(timer_); }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Entries of one object that stand in the same queue.
+/// The entries of one object in the same queue.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace latchkey::detail {
 
 class queue_entry;
 
-/// The entries of one lock object, by their numbers. Of two that follow directly on one another the one ahead is all
-/// that the one behind waits for: it needs neither list nor watch, and is woken without a request.
+/// The entries of one lock object, by their numbers. If two numbers are adjacent, the entry behind waits for the one
+/// ahead only: it needs neither list nor watch, and is woken without a request.
 ///
-/// Numbers can be compared under one parent only; they begin again when it is deleted. Therefore a watch is kept on the
+/// Numbers are comparable under one parent only: they begin again when it is deleted. Therefore a watch is kept on the
 /// parent while several entries come. Events come in the order of the deletions (Z4): two nodes whose creates were
 /// answered while the same watch was set have the same parent. With the monitor held; of one session.
 class neighbours final : public std::enable_shared_from_this<neighbours> {
  public:
-  /// @returns whether a node of ours is in the queue, or on its way: the next one may well have a neighbour.
+  /// @returns whether a node of ours is in the queue, or being created: the next one may well have a neighbour.
   bool anybody() const noexcept { return creating_ != 0 || !by_number_.empty(); }
 
   /// Asks for the watch on the parent, unless that is asked for or set. To be sent ahead of a create.
@@ -36,15 +36,15 @@ class neighbours final : public std::enable_shared_from_this<neighbours> {
   /// The create has been answered.
   void enter(std::uint32_t number, queue_entry& who, const session& through);
 
-  /// @returns the entry with this number, perhaps under another parent; none when it is not ours, or has left.
+  /// @returns the entry with this number, perhaps under another parent; null if it is not ours, or has left.
   queue_entry* at(std::uint32_t number) const noexcept;
 
-  /// @returns the entry whose number is one less, under the same parent for certain; otherwise none.
+  /// @returns the entry whose number is one less, if it is certainly under the same parent; otherwise null.
   queue_entry* directly_ahead_of(std::uint32_t number) const noexcept;
 
   void leave(std::uint32_t number, const queue_entry& who);
 
-  /// @returns the entries there were; from here on none is known.
+  /// Forgets every entry. @returns those that were known.
   std::vector<queue_entry*> forget_all();
 
  private:

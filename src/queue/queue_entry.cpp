@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The life of an entry: its beginning, what the session does to it, its end. How it gets into the queue stands in
-/// ticket_enqueue.cpp, how it is let in, in ticket_wait.cpp, what becomes of a grant, in ticket_grant.cpp.
+/// The life of an entry: its beginning, the events of the session, its end. For enqueuing see entry_enqueue.cpp, for
+/// waiting entry_wait.cpp, for the grant entry_grant.cpp.
 
 #include "queue/queue_entry.hpp"
 
@@ -171,28 +171,28 @@ void queue_entry::fail(errc code, std::string what) {
 
 void queue_entry::exhausted() {
   fail(errc::queue_exhausted,
-       "its sequence numbers are used up: delete the path while it is not in use, or choose another one");
+       "its sequence numbers are used up; delete the path while it is not in use, or choose another one");
 }
 
-/// @returns whether `code` needs no further thought: what waiting cannot mend has been reported.
+/// @returns whether `code` has been dealt with: a failure that waiting cannot fix has been reported.
 bool queue_entry::explain(reply_code code) {
   switch (code) {
     case reply_code::session_over:
       return true;  // heard of by `on_session_over`
     case reply_code::no_permission:
-      fail(errc::not_authorized, "its ACL denies access (ZNOAUTH): a lock needs the permissions c, d and r");
+      fail(errc::not_authorized, "its ACL denies access (ZNOAUTH); grant this client the permissions c, d and r");
       return true;
     case reply_code::no_children_for_ephemerals:
-      fail(errc::parent_is_ephemeral, "it is an ephemeral node, which cannot have children: choose another path");
+      fail(errc::parent_is_ephemeral,
+           "it is an ephemeral node, which cannot have children (ZNOCHILDRENFOREPHEMERALS); choose another path");
       return true;
     case reply_code::unknown_outcome:
     case reply_code::not_sent:
       return false;
     default:
-      fail(
-          errc::refused,
-          fmt::format("the ensemble refused the request ({}): check the path, client_options::acl and ::authentication",
-                      zookeeper_name(code)));
+      fail(errc::refused, fmt::format("the ensemble refused a request ({}); check the path, client_options::acl and "
+                                      "client_options::authentication",
+                                      zookeeper_name(code)));
       return true;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A place in the queue of one lock path: the queue protocol.
+/// An entry in the queue of one lock path: the queue protocol.
 
 #include <cstdint>
 #include <memory>
@@ -20,59 +20,60 @@
 
 namespace latchkey::detail {
 
-/// Hears what becomes of an entry. With the monitor held; inside a call to that entry only `on_delayed` and
-/// `on_refused`.
+/// Told what becomes of an entry, with the monitor held. Only `on_delayed` and `on_refused` are called from inside a
+/// call to that entry.
 class entry_listener {
  public:
-  /// It has its place; told once.
+  /// Its node is in the queue. Told once.
   virtual void on_queued() {}
   virtual void on_granted() = 0;
-  /// Somebody is ahead, or the connection was lost. May be told again.
+  /// A contender is ahead, or the connection was lost. May be told again.
   virtual void on_delayed() {}
-  /// The proof that `confirm` has asked for is not to be had.
+  /// The proof that `confirm` has asked for did not arrive.
   virtual void on_unconfirmed() {}
-  /// Of a try: somebody else has the lock, or the ensemble is out of reach. Of a place that is kept: it is lost. The
-  /// entry is over.
+  /// With `patience::once`: another contender holds the lock, or the ensemble is out of reach. With `patience::keep`:
+  /// the place is lost. The entry is over.
   virtual void on_refused() = 0;
   virtual void on_suspect() = 0;
   /// The grant is lost. The entry is over.
   virtual void on_lost(loss_reason why) = 0;
-  /// Waiting cannot mend it. The entry is over.
+  /// A failure that waiting cannot fix. The entry is over.
   virtual void on_failed(const failure& why) = 0;
   virtual void on_asked_to_release() {}
-  /// The writer is a reader now.
+  /// The entry of a writer is that of a reader now.
   virtual void on_downgraded() {}
 
  protected:
   ~entry_listener() = default;
 };
 
-/// How an entry is to be had.
+/// What an entry does when it is not granted at once.
 enum class patience : std::uint8_t {
-  wait,  ///< until it is granted: through outages, lost sessions and deletions by operators
-  once,  ///< only if nobody is ahead
-  keep,  ///< through outages, but not under another place than the one it has got
+  wait,  ///< waits until it is granted: through outages, lost sessions and deletions by operators
+  once,  ///< gives up: it is for a try
+  keep,  ///< waits through outages, but gives up when its place is lost: it is for a ticket
 };
 
-/// @returns how a caller wants it who tries once, or waits.
+/// @returns the patience of a call that tries once, or waits.
 constexpr patience patience_of(bool once) noexcept { return once ? patience::once : patience::wait; }
 
-/// A place that has been left for another one, which its owner may want at once.
+/// An entry that its owner has left, and may follow with another one at once.
 struct former_place {
   std::string node;
   fencing_token next;    // larger than those given out with it
-  bool contended;        // others were ahead of it
-  std::string last;      // the name of the last of those behind when it was let in; empty: not known
-  std::uint32_t behind;  // how many they were
+  bool contended;        // it had to wait for other contenders
+  std::string last;      // the name of the last contender behind when it was let in; empty: not known
+  std::uint32_t behind;  // how many contenders were behind
 };
 
-/// One place in a queue, from the creation of its node to its deletion: a state machine that replies, watches and the
-/// session drive. With the monitor held.
+/// One entry in a queue, from the creation of its node to its deletion: a state machine that is driven by replies,
+/// watches and the session. With the monitor held.
 ///
-/// Enqueue: create and list back to back, one round trip; or one transaction, see `leave_for_another`. Admission: a
-/// pure function of the list. Wait: one watch, on the one node that blocks us. After a lost reply: sync, list, look for
-/// our unique name. Leave: the reaper answers for the node. Among entries of one object, neighbours in the queue:
-/// without list and watch, see `neighbours`.
+/// Enqueue: create and list back to back, one round trip; or one transaction, see `leave_for_another`.
+/// Admission: a pure function of the list.
+/// Wait: one watch, on the one node that blocks the entry. Neighbours need neither list nor watch, see `neighbours`.
+/// After a lost reply: sync, list, look for the unique name of the node.
+/// Leave: the reaper sees to the deletion of the node.
 class queue_entry final : public session_observer, public holder, public std::enable_shared_from_this<queue_entry> {
  public:
   /// @param path absolute path of the lock; shared by its entries
@@ -83,56 +84,54 @@ class queue_entry final : public session_observer, public holder, public std::en
   queue_entry(const queue_entry&) = delete;
   queue_entry& operator=(const queue_entry&) = delete;
 
-  /// Begins. The listener hears of the outcome later.
-  /// @param former what `leave_for_another` of the entry before has returned: its node goes together with the creation
-  /// of the new one, if both can be done with one transaction.
+  /// Begins to queue. The listener is told of the outcome later.
+  /// @param former what `leave_for_another` of the previous entry has returned: its node is deleted together with the
+  /// creation of the new one, if one transaction can do both.
   void start(patience how, std::unique_ptr<former_place> former = {});
 
-  /// Gives the place up, at whatever point it is. The listener hears nothing any more; nothing stays behind.
+  /// Leaves the queue, in whatever state it is. The listener is told nothing more; no node stays behind.
   void leave();
 
-  /// As `leave`; but the node waits for a moment (`reaper::remove_soon`) for the entry that comes next.
+  /// As `leave`, but the node is kept for a moment (`reaper::remove_soon`) for the next entry.
   /// @param turn the number of the next turn; 0 if there was none yet
-  /// @returns what to give to that entry; nothing where it could do nothing with it.
+  /// @returns what to give to the next entry; nothing if it could not use it.
   std::unique_ptr<former_place> leave_for_another(std::uint32_t turn);
 
-  /// @pre granted. @returns whether the grant can be relied on now. If not, that is proved first: the listener then
-  /// hears `on_granted`, or, when it cannot be proved, the entry queues again.
+  /// @pre granted. @returns whether the grant can be relied on now. If not, a proof is asked for: when it arrives the
+  /// listener is told `on_granted`, otherwise the entry queues again.
   bool refresh(time_point now);
   bool refresh() { return refresh(core_->monitor().now()); }
 
-  /// @pre granted, and somebody relies on that. Asks for a proof, after which the listener hears `on_granted` again,
-  /// `on_unconfirmed` or of the loss; of nothing if it calls `refresh()` meanwhile. @returns false if a proof is not to
-  /// be had now.
+  /// @pre granted, and a caller relies on that. Asks for a proof, after which the listener is told `on_granted` again,
+  /// `on_unconfirmed`, or the loss; nothing if it calls `refresh()` meanwhile. @returns false if no proof can be asked
+  /// for now.
   bool confirm();
 
-  /// What it is to do if it is not granted any more.
+  /// What the entry does when it is no longer granted.
   void set_patience(patience how) noexcept { patience_ = how; }
 
-  /// @pre granted. Nobody needs the grant until `refresh()`: no proofs.
+  /// @pre granted. The grant is not needed until `refresh()`: no proofs are sent.
   void stop_proving();
 
-  /// @pre granted, a writer. Becomes a reader in its own place, in one transaction; the listener hears `on_downgraded`.
+  /// @pre granted, a writer. Becomes a reader in its own place, in one transaction; then tells `on_downgraded`.
   void downgrade();
 
-  /// The parent of all of the line has been deleted, and their nodes with it.
+  /// The parent of every entry in `line` has been deleted, and their nodes with it.
   static void on_parent_gone(neighbours& line);
 
-  /// Somebody else listens from now on.
+  /// Replaces the listener.
   void listen(entry_listener& listener) noexcept { listener_ = &listener; }
 
   bool granted() const noexcept { return state_ == state::granted; }
 
-  /// @returns whether it would be granted if the session were proved alive, and its node to be there; that is under
-  /// way.
+  /// @returns whether it will be granted once the session is proved alive and its node seen; that is under way.
   bool proving() const noexcept { return state_ == state::proving || state_ == state::confirming; }
 
   /// @returns the absolute path of the node; empty before it is known.
   const std::string& node() const noexcept override { return node_; }
 
-  /// @returns what orders the grants of this path: when the place was taken, or some moment after the place ahead was,
-  /// where that is all that is known. A place that follows directly on a former one of ours counts as the same, and
-  /// goes on with its turns.
+  /// @returns the first part of the fencing token: the czxid of the node, or that of the node ahead plus one if no more
+  /// is known. An entry that follows directly on a former one of ours takes its czxid, and goes on with its turns.
   std::int64_t czxid() const noexcept { return czxid_; }
 
   /// @returns the number of the first of its turns.
@@ -141,13 +140,13 @@ class queue_entry final : public session_observer, public holder, public std::en
  private:
   enum class state : std::uint8_t {
     disconnected,  ///< waits for a connection
-    peeking,       ///< of a try: is anybody there?
+    peeking,       ///< a try: lists whether a contender is there
     enqueuing,     ///< create and list are under way
-    recovering,    ///< the reply to the create was lost: is our node there?
-    looking,       ///< who is ahead?
-    watching,      ///< the blocker's going is awaited
-    following,     ///< the neighbour ahead, one of ours, has to leave first
-    confirming,    ///< let in without a list; is its own node still there?
+    recovering,    ///< the reply to the create was lost: looks for our node
+    looking,       ///< lists the contenders ahead
+    watching,      ///< waits for the blocker to go
+    following,     ///< waits for the neighbour ahead, one of ours, to leave
+    confirming,    ///< let in without a list: reads whether its own node is still there
     proving,       ///< let in; the session has yet to be proved alive
     granted,
     replacing,  ///< granted; the node of the writer gives way to that of a reader
@@ -238,7 +237,7 @@ class queue_entry final : public session_observer, public holder, public std::en
   const std::shared_ptr<const std::string> path_;
   entry_listener* listener_;
   const std::shared_ptr<neighbours> line_;
-  // One beside the other: many entries may wait.
+  // Packed: many entries may wait.
   contender_kind kind_;
   patience patience_ = patience::wait;
   state state_ = state::over;
@@ -246,8 +245,8 @@ class queue_entry final : public session_observer, public holder, public std::en
   bool create_lost_ = false;       // its reply is; the node may be there
   std::uint8_t parents_made_ = 0;  // how often
   bool queued_ = false;            // the listener knows
-  bool waited_ = false;            // for somebody ahead
-  bool first_ = false;             // nobody is ahead any more
+  bool waited_ = false;            // for a contender ahead
+  bool first_ = false;             // no contender is ahead any more
   std::uint32_t first_turn_ = 0;
   std::uint64_t observing_ = 0;
   std::uint64_t step_ = 0;  // counts what has been begun; answers to an earlier step are stale
@@ -257,7 +256,7 @@ class queue_entry final : public session_observer, public holder, public std::en
   std::int64_t czxid_ = 0;  // of our tokens; 0: not known yet
   std::unique_ptr<failure> parent_failure_;
 
-  std::optional<std::uint32_t> number_;       // while it stands in line_
+  std::optional<std::uint32_t> number_;       // while it is in line_
   queue_entry* following_ = nullptr;          // the neighbour ahead
   queue_entry* follower_ = nullptr;           // the neighbour behind
   std::unique_ptr<std::string> replacement_;  // the path of the reader's node to be

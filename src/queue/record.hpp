@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What an entry's node says about its owner, for the people who look at a queue.
+/// What the node of an entry says about its owner, for operators who read a queue.
 
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ namespace latchkey::detail {
 /// @param label of the client; empty: the name of the program
 std::string describe_owner(std::string_view label, contender_kind kind);
 
-/// What the record of an entry of ours says of its owner; empty in what others write.
+/// The owner in the record of an entry of latchkey's; empty for the data of other clients.
 struct entry_owner {
   std::string label;
   std::string host;

@@ -50,8 +50,7 @@ void remote_waiters::on_listed(const reply& listed) {
   if (known_ != before) on_answer_();
 }
 
-/// An answer that did not come, or that cannot be read, is taken for somebody who waits: it costs a place, not the
-/// order.
+/// A missing or unreadable answer counts as a remote waiter: it costs a place, not the order.
 remote_waiters::answer remote_waiters::judge(const reply& listed) const {
   if (listed.code == reply_code::no_node) return answer::gone;
   if (listed.code != reply_code::ok) return answer::waiting;

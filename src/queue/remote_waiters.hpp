@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Whether anybody else waits for a place that is held.
+/// Whether remote contenders wait for an entry that is held.
 
 #include <functional>
 #include <memory>
@@ -13,29 +13,29 @@
 
 namespace latchkey::detail {
 
-/// One watch on the children of a lock path, of a holder and of it alone: no herd. It costs one list, and one more each
-/// time the queue changes without anybody waiting for the holder. With the monitor held.
+/// One watch on the children of a lock path. Only the holder sets it, so there is no herd. It costs one list, and one
+/// more each time the queue changes while no contender waits for the holder. With the monitor held.
 class remote_waiters : public std::enable_shared_from_this<remote_waiters> {
  public:
   enum class answer {
     unknown,  ///< not asked
     asked,
-    nobody,   ///< and whoever comes will be noticed
-    waiting,  ///< somebody whom the holder keeps waiting
+    nobody,   ///< no contender waits; one that comes will be noticed
+    waiting,  ///< a contender waits for the holder
     gone,     ///< the holder's own node is not there any more
   };
 
   /// @param path absolute path of the lock
-  /// @param mine what the holder is
+  /// @param mine the kind of the holder
   /// @param is_ours tells the nodes of the holder from those of others, by their absolute paths
-  /// @param on_answer runs when the answer has become another one, but for `unknown` and `asked`
+  /// @param on_answer runs when the answer changes, except to `unknown` and `asked`
   remote_waiters(client_core& core, std::string path, contender_kind mine,
                  std::function<bool(std::string_view)> is_ours, std::function<void()> on_answer);
 
-  /// Begins to watch, unless that has begun. Nothing happens without a connection.
+  /// Begins to watch, unless it watches already. Does nothing without a connection.
   void watch();
 
-  /// Ends the watch, forgets the answer.
+  /// Ends the watch and forgets the answer.
   void stop();
 
   answer known() const noexcept { return known_; }

@@ -66,7 +66,7 @@ void refuse_deadlock(const std::string& path, const char* why) {
 }
 
 void throw_destroyed(const std::string& path) {
-  throw error{errc::lock_destroyed, "the lock object was destroyed: destroy it after the calls on it have returned",
+  throw error{errc::lock_destroyed, "a call or a ticket still used the lock object; destroy it after they are done",
               path};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The calls that wait for a lock object, and their line.
+/// The calls that wait for a lock object, and their list.
 
 #include <atomic>
 #include <cstddef>
@@ -19,9 +19,9 @@
 
 namespace latchkey::detail {
 
-/// For how long a caller is willing to wait.
+/// How long a call waits.
 struct limit {
-  bool once = false;  ///< for the ensemble's answer only
+  bool once = false;  ///< only for the ensemble's answer
   time_point deadline = never;
 
   static limit within(duration timeout, time_point now) noexcept {
@@ -38,8 +38,8 @@ struct waiter {
   wait_point point;
   std::uint64_t fiber = 0;
   bool once = false;
-  bool entering = false;                        // its call has not begun to wait: nobody is to be woken
-  bool woken = false;                           // then `point` is to be reset before it is used again
+  bool entering = false;                        // its call has not begun to wait: there is nothing to wake
+  bool woken = false;                           // `point` must be reset before it is used again
   std::atomic<outcome> what{outcome::waiting};  // written after `why`
   std::unique_ptr<failure> why;                 // of `failed`
   timer_id timer;
@@ -47,14 +47,14 @@ struct waiter {
   std::shared_ptr<void> place;  // for the recipe: what it waits with, while it waits
 };
 
-/// The callers of one lock object that wait, in the order of their arrival. With the monitor held.
-/// What a call needs is used again by later ones: a turn among local callers allocates nothing.
+/// The waiters of one lock object, in the order of their arrival. With the monitor held. Waiters are used again by
+/// later calls: a turn among local callers allocates nothing.
 class wait_list {
  public:
   explicit wait_list(client_core& core) : core_{core} {}
 
-  /// @returns a caller at the end of the line. Once `how` is over it is given to `owner.cancel()`, still waiting. A try
-  /// is bounded by the ensemble's answer, and at the very start by the time it may take to connect.
+  /// @returns a waiter at the end of the list. When its time is over it is given to `owner.cancel()`, still waiting. A
+  /// try is bounded by the ensemble's answer, and before the first connection by `client_options::connect_timeout`.
   template <class Owner>
   std::shared_ptr<waiter> add(std::uint64_t fiber, limit how, Owner& owner) {
     auto me = make();
@@ -74,12 +74,12 @@ class wait_list {
     return me;
   }
 
-  /// Takes it out of the line, and wakes it once the monitor has been released.
+  /// Takes it out of the list, and wakes it once the monitor has been released.
   void conclude(const std::shared_ptr<waiter>& who, waiter::outcome what);
 
-  /// Ends the tries.
+  /// Refuses the waiters that try once.
   void refuse_tries();
-  /// Everybody's wait ends so.
+  /// Refuses, or fails, every waiter.
   void refuse_all();
   void fail_all(const failure& why);
 
@@ -109,8 +109,8 @@ bool await(monitor& own, const std::shared_ptr<waiter>& me, std::stop_token stop
   return me->what == waiter::outcome::granted;
 }
 
-/// A whole call: `enter(fiber, limit)` with the monitor held, then the wait for the caller that it returns.
-/// @returns whether it was granted; not when `stop` has been requested already.
+/// A whole call: `enter(fiber, limit)` with the monitor held, then the wait for the waiter that it returns.
+/// @returns whether it was granted; false if `stop` has been requested already.
 template <class Enter, class Cancel>
 bool call(monitor& own, duration timeout, std::stop_token stop, Enter enter, Cancel cancel) {
   if (stop.stop_requested()) return false;
@@ -120,10 +120,10 @@ bool call(monitor& own, duration timeout, std::stop_token stop, Enter enter, Can
   return await(own, me, std::move(stop), std::move(cancel));
 }
 
-/// Throws what makes every call of this client fail, if anything does.
+/// Throws the failure of the client if it has one: closed, or refused by the ensemble.
 void require_working(const client_core& core, const std::string& path);
 
-/// A fiber would wait for itself.
+/// Throws resource_deadlock_would_occur: the fiber would wait for itself.
 [[noreturn]] void refuse_deadlock(const std::string& path, const char* why);
 
 }  // namespace latchkey::detail

@@ -28,7 +28,7 @@ void validate(const client_options& options) {
   if (options.server_tick > 24h) refuse("client_options::server_tick must be at most a day");
   if (const auto least = detail::session_timing::shortest(options.server_tick); options.session_timeout < least) {
     throw error{errc::bad_option,
-                fmt::format("no lease can be kept with a session timeout of {} ms on servers with a tickTime of {} ms: "
+                fmt::format("no lease can be kept with a session timeout of {} ms on servers with a tickTime of {} ms; "
                             "ask for at least {} ms",
                             options.session_timeout.count(), options.server_tick.count(), ceil_ms(least))};
   }
@@ -57,7 +57,11 @@ void require_resolvable(const std::vector<std::string>& hosts) {
   }
   waiter->wait();
   helper.join();
-  if (!resolved) throw error{errc::unresolvable_host, failure};
+  if (!resolved) {
+    throw error{
+        errc::unresolvable_host,
+        fmt::format("no host of the connect string resolves ({}); check the names and the name servers", failure)};
+  }
 }
 
 /// What the observer is granted for the last events, though `close_timeout` be over.
@@ -103,7 +107,7 @@ client::~client() {
 void client::close() {
   if (core_->events().is_this_thread()) {
     throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
-                            "a client cannot be closed from one of its own callbacks"};
+                            "a callback of the client called close(); close it on another thread"};
   }
   const auto waiter = std::make_shared<detail::wait_point>();
   auto& monitor = core_->monitor();
@@ -164,7 +168,7 @@ std::string_view to_string(client_event::kind kind) noexcept {
     case client_event::kind::closed:
       return "closed";
   }
-  return "?";
+  return "unknown";
 }
 
 }  // namespace latchkey

@@ -16,14 +16,15 @@ session_timing timing_of(const client_options& options) {
 
 std::string describe_refusal(const client_options& options, std::chrono::milliseconds given) {
   if (given > options.session_timeout) {
-    return fmt::format("the session timeout of {} ms is below the ensemble's minimum, {} ms: ask for at least that",
+    return fmt::format("the session timeout of {} ms is below the ensemble's minimum of {} ms; ask for at least that",
                        options.session_timeout.count(), given.count());
   }
   return fmt::format(
-      "the ensemble agrees to a session timeout of {} ms at most, and with a tickTime of {} ms no lease can be kept "
-      "with less than {} ms: raise maxSessionTimeout of the servers",
-      given.count(), options.server_tick.count(),
-      std::chrono::ceil<std::chrono::milliseconds>(session_timing::shortest(options.server_tick)).count());
+      "the ensemble grants a session timeout of at most {} ms, but a lease needs at least {} ms on servers with a "
+      "tickTime of {} ms; raise maxSessionTimeout of the servers",
+      given.count(),
+      std::chrono::ceil<std::chrono::milliseconds>(session_timing::shortest(options.server_tick)).count(),
+      options.server_tick.count());
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ void client_core::on_session_over(session_end why) {
       break;
     case session_end::auth_failed:
       fail({errc::authentication_failed,
-            "the ensemble does not accept the credentials: look at client_options::authentication",
+            "the ensemble does not accept the credentials (ZAUTHFAILED); check client_options::authentication",
             {}},
            loss_reason::access_revoked);
       break;
@@ -127,7 +128,7 @@ void client_core::close(std::function<void()> on_closed) {
   on_closed_.push_back(std::move(on_closed));
   if (std::exchange(closing_, true)) return;
   failed_.reset();  // from now on the reason is this one
-  fail({errc::closed, "the client is closed", {}}, loss_reason::client_closed);
+  fail({errc::closed, "the client was closed or destroyed; make a new one", {}}, loss_reason::client_closed);
   keeper_.stop();
   close_timer_ = monitor_->in(options_.close_timeout, [this] {
     close_timer_ = {};

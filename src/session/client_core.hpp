@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What is behind a `latchkey::client`, put together.
+/// The parts of a `latchkey::client`, put together.
 
 #include <map>
 #include <memory>
@@ -23,19 +23,19 @@
 
 namespace latchkey::detail {
 
-/// A failure that waiting cannot mend, before it is thrown.
+/// A failure that waiting cannot fix, before it is thrown.
 struct failure {
   errc code{};
   std::string what;
   std::string path;
 
-  /// @returns the same of the lock at `lock`, unless it has a path already.
+  /// @returns the same failure with the path `lock`, unless it has a path already.
   failure at(const std::string& lock) const { return {code, what, path.empty() ? lock : path}; }
 
   [[noreturn]] void raise() const { throw error{code, what, path}; }
 };
 
-/// An entry, seen from the session. Called with the monitor held; registered for as long as it has something to lose.
+/// Told of the session, with the monitor held: entries and lock objects, while they have something to lose.
 class session_observer {
  public:
   virtual void on_connected() = 0;
@@ -48,8 +48,8 @@ class session_observer {
   ~session_observer() = default;
 };
 
-/// One client: monitor, session, lease_keeper, reaper, and who wants to hear of them. All members with the monitor held, but
-/// for the ones that say otherwise. The locks hold it, so that it outlives its `client`, closed.
+/// One client: monitor, session, lease keeper, reaper, and their observers. With the monitor held, except where stated.
+/// Locks share the ownership, so that a closed core outlives its `client`.
 class client_core final : session_listener {
  public:
   client_core(client_options options, std::string chroot, std::shared_ptr<monitor> own,
@@ -71,7 +71,7 @@ class client_core final : session_listener {
 
   void open() { session_.open(); }
 
-  /// @returns why nothing works any more: closed, refused by the ensemble; nothing while all is well.
+  /// @returns why every call fails: closed, or refused by the ensemble; nothing while the client works.
   const std::optional<failure>& failed() const noexcept { return failed_; }
 
   /// Ends every wait and grant, deletes, and closes. `on_closed` runs, with the monitor held, when that is done, or
@@ -91,17 +91,17 @@ class client_core final : session_listener {
   }
   void forget_connected(std::uint64_t number) { connecting_.erase(number); }
 
-  /// Tells the observer of the user.
+  /// Tells `client_options::observer`.
   void tell(client_event event);
 
   /// Starts the thread that runs the timers. Without the monitor. (A simulation runs them itself.)
   void start_timers() { timers_ = std::make_unique<timer_thread>(monitor_); }
-  /// Ends both threads, but for one that has been abandoned. Without the monitor, after `close`.
+  /// Ends both threads, except one that has been abandoned. Without the monitor, after `close`.
   void stop_threads();
 
   /// Runs a callback of a user on the event thread. From anywhere.
   void post(std::function<void()> callback) { events_.post(std::move(callback)); }
-  /// As `post`, of what does not run when the client has been closed before its turn comes.
+  /// As `post`, but the callback is dropped if the client has been closed before its turn comes.
   void post_if_open(std::function<void()> callback) { events_.post(std::move(callback), when_abandoned::drop); }
   event_thread& events() noexcept { return events_; }
 

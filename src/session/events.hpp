@@ -10,14 +10,14 @@
 
 namespace latchkey::detail {
 
-/// What becomes of a callback for which the end of the thread does not wait any longer.
+/// What becomes of a callback that is still due when the thread is abandoned.
 enum class when_abandoned : std::uint8_t {
   run,   ///< it runs later: a stop token of a grant must be requested
-  drop,  ///< it does not run: who would be told is gone
+  drop,  ///< it does not run: its listener is gone
 };
 
 /// Runs callbacks one after another, in the order they were posted. A slow one delays the ones after it and nothing
-/// else: one that never returns is left to itself, with the thread.
+/// else. One that never returns is abandoned, and the thread with it.
 class event_thread {
  public:
   event_thread();
@@ -32,8 +32,8 @@ class event_thread {
   /// once if either has been. Does not wait.
   void stop(std::function<void()> on_ended);
 
-  /// @pre stop(...). If a callback is still running, the thread is left to itself: it runs what is to be run
-  /// nevertheless, and ends.
+  /// @pre stop(...). If a callback is still running, the thread is abandoned: it runs the callbacks that are
+  /// not dropped, and ends.
   void abandon();
 
   /// Runs what has been posted, then ends and joins the thread, unless it has been abandoned. Not from a callback.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Proves to the holders of grants that the session lives, and tells them when that cannot be proved any more.
+/// Proves that the session lives, for the holders of grants, and tells them when it cannot be proved any more.
 
 #include <memory>
 #include <optional>
@@ -21,7 +21,7 @@ namespace latchkey::detail {
 
 class holder;
 
-/// What the lease_keeper knows of a holder.
+/// What the lease keeper knows of a holder.
 struct held_node {
   holder* who = nullptr;
   std::uint64_t number = 0;  // in the order in which they came
@@ -34,7 +34,7 @@ struct held_node {
   bool awake() const noexcept { return holding && !lingering; }
 };
 
-/// Where a holder stands in the lease_keeper's table, if it does.
+/// The position of a holder in the lease keeper's table, if it is there.
 class table_entry {
   friend class lease_keeper;
   std::pair<const std::string, held_node>* at_ = nullptr;
@@ -44,14 +44,14 @@ class table_entry {
 class holder : public node_owner {
  public:
   virtual void on_suspect() = 0;
-  /// The lease_keeper has forgotten this holder already.
+  /// The lease keeper has forgotten this holder already.
   virtual void on_lost(loss_reason reason) = 0;
-  /// The lease that was asked for is there, `fresh()`, and the node was there, too.
+  /// The lease that was asked for is `fresh()`, and the node existed.
   virtual void on_proved() = 0;
   /// The connection was lost before that.
   virtual void on_unproved() = 0;
 
-  table_entry entry;  ///< of the lease_keeper alone
+  table_entry entry;  ///< for the lease keeper only
 
  protected:
   ~holder() = default;
@@ -63,29 +63,29 @@ class holder : public node_owner {
 /// lease ready. The third is a proof: one `multi[check...]` over all nodes on which grants rest. It follows the answer
 /// to a sync when less than 3/8 of the session timeout is left to holders, in steady state every T/4; and at once when
 /// an entry asks for a lease, provided that the answers for a longer one are there. So proofs are sent at the rate of
-/// the beats at most, however slow the quorum is, and one that is under way keeps none back. Rests while the client is
-/// idle if it is told to (`client_options::keep_lease_ready`). With the monitor held.
+/// the beats at most, however slow the quorum is, and one that is under way does not hold up the next. Without
+/// `client_options::keep_lease_ready` it rests while the client is idle. With the monitor held.
 class lease_keeper {
  public:
   /// @param timing of the clock, but for the session timeout
   lease_keeper(monitor& own, session& through, const session_timing& timing)
       : monitor_{own}, session_{through}, timing_{timing} {}
 
-  /// A grant rests on its node from now on. Again after it has rested: takes no memory. @pre `fresh()`
+  /// A grant rests on its node from now on. Allocates nothing after `stop_proving()`. @pre `fresh()`
   void add(holder& who);
   void remove(holder& who);
-  /// Its grant is not needed until it is added again: no proofs, and it hears of no loss.
+  /// Its grant is not needed until it is added again: no proofs are sent, and it is not told of a loss.
   void stop_proving(holder& who);
-  /// It hears `on_proved` once `fresh()` is true, or `on_unproved`; unless it is removed before. @pre connected
+  /// It is told `on_proved` once `fresh()` is true, or `on_unproved`, unless it is removed before. @pre connected
   void ask(holder& who);
-  /// Its node is about to be replaced: that it goes is no loss. Until it is removed and added again.
+  /// Its node is about to be replaced: its deletion is no loss until the holder is removed and added again.
   void pause(holder& who);
 
   /// @returns whether a grant that arrives now needs no proof of its own.
   bool fresh() const { return fresh(monitor_.now()); }
   bool fresh(time_point now) const noexcept { return clock_.fresh(now) && lease_->valid_until() > now; }
 
-  /// @returns what the grants of now live by.
+  /// @returns the lease of the present grants.
   const std::shared_ptr<lease>& current_lease() const noexcept { return lease_; }
 
   /// @returns the holder with that node; none when it rests.
@@ -98,12 +98,12 @@ class lease_keeper {
   void on_connected(std::optional<time_point> opened);
   void on_disconnected();
   void on_answered(evidence what, time_point sent);
-  /// The session is over: no timer runs any more.
+  /// The session is over: stops every timer.
   void stop();
-  /// Every holder has lost.
+  /// Every holder loses its grant.
   void lose_all(loss_reason why);
 
-  /// @returns how many there are, with those that rest.
+  /// @returns how many holders there are, including those that rest.
   std::size_t holders() const noexcept { return holders_.size(); }
 
  private:

@@ -14,12 +14,12 @@
 
 namespace latchkey::detail {
 
-/// What Curator's `Revoker` writes into the node of a holder to ask for the lock.
+/// What Curator's `Revoker` writes into the node of a holder to ask for its release.
 inline constexpr std::string_view release_request = "__REVOKE__";
 
 class node_owner;
 
-/// Where an entry is in the table of `own_nodes`, if it is there.
+/// The position of an entry in the table of `own_nodes`, if it is there.
 class watch_entry {
   friend class own_nodes;
   enum class state : std::uint8_t { none, young, reading, watched, unwatched };
@@ -32,7 +32,7 @@ class watch_entry {
   std::uint64_t read_ = 0;  // the one under way; 0: none
 };
 
-/// An entry of ours, waiting or holding, seen from its node. Called with the monitor held.
+/// Told what becomes of the node of an entry of ours, waiting or holding. With the monitor held.
 class node_owner {
  public:
   /// @returns the path of the node.
@@ -40,12 +40,12 @@ class node_owner {
   /// The node has been read, and was there.
   /// @param asked_to_release what has been written into it is `release_request`
   virtual void on_node_seen(bool asked_to_release) = 0;
-  /// The node is not there any more. It is not watched any more either.
+  /// The node has been deleted, and is no longer watched.
   virtual void on_node_gone() = 0;
   /// A read has failed, with a code that says nothing about the node.
   virtual void on_node_unseen(reply_code why) = 0;
 
-  watch_entry watched;  ///< of `own_nodes` alone
+  watch_entry watched;  ///< for `own_nodes` only
 
  protected:
   ~node_owner() = default;
@@ -59,26 +59,26 @@ class node_owner {
 /// a budget of bytes wait until others have gone. With the monitor held.
 class own_nodes {
  public:
-  /// For how long a node is not watched.
+  /// How long a new node is not watched.
   static constexpr duration youth = std::chrono::milliseconds{10};
 
-  /// Of the paths that are watched, by whomever.
+  /// Limit for the length of all watched paths of the session together.
   static constexpr std::size_t most_bytes = 512 * 1024;
 
   own_nodes(monitor& own, session& through) : monitor_{own}, session_{through} {}
 
   /// The node has just been created, or found.
   void add(node_owner& who);
-  /// Its owner hears nothing any more. Nothing happens to one that was not added. @pre `node()` is what it was
+  /// Its owner is told nothing more. Does nothing for one that was not added. @pre `node()` has not changed
   void remove(node_owner& who);
 
-  /// Begins to watch now, if that has not begun.
+  /// Begins to watch now, unless it watches already.
   void watch(node_owner& who);
 
-  /// @returns whether a deletion would have been heard of, unless the node is younger than a moment.
+  /// @returns whether a deletion would be known, unless the node is younger than `youth`.
   bool sure(const node_owner& who) const noexcept;
 
-  /// Reads the node now: the owner hears of the outcome, which is that of a read already under way if there is one.
+  /// Reads the node now, or waits for a read that is under way; the owner is told of the outcome.
   /// @pre connected
   void look(node_owner& who);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Deletes that must happen.
+/// Deletions that must happen.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,14 +19,15 @@
 
 namespace latchkey::detail {
 
-/// A node that nobody wants any more is handed to the reaper: it is deleted now, in a moment (`remove_soon`), or after
-/// the next reconnect, until the ensemble has said that it is gone or its session is over. With the monitor held.
+/// A node that is no longer wanted is handed to the reaper. It is deleted now, in a moment (`remove_soon`), or after
+/// the next reconnect; the deletion is repeated until the ensemble has confirmed it or the session is over. With the
+/// monitor held.
 ///
-/// The first few deletions are sent one by one, at once. Those that come while these are under way are gathered, and go
-/// in one transaction, one at a time, with the next answer: at the price of a round trip or two they cost the ensemble
-/// a fraction of what each for itself does (the group commit of databases). Those of which only we need to know are
-/// gathered as soon as anything is under way, and go with the next one of the others at the latest. A node that nobody
-/// wants is as good as gone for the entries of this session, though their lists may still show it: see `remaining`.
+/// The first few deletions are sent one by one, at once. Those that come while these are under way are gathered, and
+/// sent in one transaction with the next answer. That takes a round trip or two longer, and costs the ensemble a
+/// fraction of single deletions (the group commit of databases). Deletions that no remote waiter waits for are gathered
+/// as soon as any other is under way, and are sent with the next of the others at the latest. For the entries of this
+/// session a node in the reaper counts as deleted, though a list may still show it: see `remaining`.
 class reaper {
  public:
   reaper(monitor& own, session& through) : monitor_{own}, session_{through} {}
@@ -34,38 +35,38 @@ class reaper {
   /// Deletes the node at `path`.
   void remove(std::string path) { discharge(add({std::move(path), {}})); }
 
-  /// As `remove`, of a node for which only an entry of this session waits: not while another deletion is under way.
+  /// As `remove`, for a node that only an entry of this session waits for: not while another deletion is under way.
   void remove_unhurried(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .hurry = false})); }
 
-  /// As `remove`, of a node that may well be gone already: not together with others, which it would keep.
+  /// As `remove`, for a node that may be gone already: not together with others, whose transaction would fail.
   void remove_alone(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .alone = true})); }
 
-  /// As `remove`, but not before `patience` has passed: somebody may take it along until then.
+  /// As `remove`, but not before `patience` has passed: until then `hand_over` may take it into a transaction.
   void remove_soon(std::string path);
 
-  /// For how long: far less than a hand-off takes.
+  /// How long `remove_soon` waits: far less than a hand-off takes.
   static constexpr duration patience = std::chrono::microseconds{50};
 
-  /// The node at `path` is deleted by a transaction of the caller's, if it still waits for that; the reaper sees to it
-  /// should that fail. @returns a number for `handed_over`; 0 if it waits no more, or there is no connection.
+  /// The caller's transaction deletes the node at `path`, if it still waits in `remove_soon`; should that fail, the
+  /// reaper deletes it. @returns a number for `handed_over`; 0 if the node does not wait, or there is no connection.
   std::uint64_t hand_over(std::string_view path);
   void handed_over(std::uint64_t id, reply_code code) { conclude_all({id}, code); }
 
   /// Deletes the child of `parent` whose name begins with `prefix`, if the create whose reply was lost has made one.
   void remove_unknown(std::string parent, std::string prefix);
 
-  /// @returns `children` of `parent` without those that are about to go: nobody holds anything with them.
+  /// @returns `children` of `parent` without those that are being deleted, which hold nothing.
   std::vector<std::string> remaining(const std::string& parent, const std::vector<std::string>& children) const;
 
-  /// @returns whether the node at `path` is about to go.
+  /// @returns whether the node at `path` is being deleted.
   bool removes(std::string_view path) const { return removed_.contains(path); }
 
-  /// From so many requests under way on, at least one, deletions are gathered. For tests.
+  /// Deletions are gathered when at least `requests` of them, at least one, are under way. For tests.
   void gather_beyond(std::size_t requests) noexcept { gather_beyond_ = requests; }
 
   bool idle() const noexcept { return obligations_.empty(); }
 
-  // What the ensemble does not let us delete: it stays until the session ends, and nobody gets past it.
+  // Nodes that the ensemble does not let us delete: they stay until the session ends, and block the queue.
 
   /// `what` is called with the path of each such node.
   void when_refused(std::function<void(const std::string&)> what) { on_refused_ = std::move(what); }
@@ -88,7 +89,7 @@ class reaper {
     std::string prefix;  // of its name when that is not known
     state is = state::open;
     bool alone = false;  // it may be gone already: a transaction with others would fail
-    bool hurry = true;   // somebody outside may wait for it
+    bool hurry = true;   // a remote waiter may wait for it
   };
   using numbers = std::vector<std::uint64_t>;
 
@@ -117,7 +118,7 @@ class reaper {
   numbers gathered_;
   std::size_t deletions_ = 0;  // requests under way
   std::size_t batches_ = 0;    // those of them that are transactions
-  std::size_t hurried_ = 0;    // those of these for which somebody outside may wait
+  std::size_t hurried_ = 0;    // those of these that remote waiters may wait for
   std::uint64_t last_ = 0;
   std::set<std::string> refused_;
   std::function<void(const std::string&)> on_refused_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Supervision: always a session, or on the way to one. What is under way in it stands in session_requests.cpp.
+/// Opening and ending sessions. For requests and watches see session_requests.cpp.
 
 #include "session/session.hpp"
 
@@ -42,10 +42,10 @@ void session::open() {
   ++opening_;
   try {
     connector_.open(epoch_, *this, without_);
-  } catch (const std::system_error& failed) {  // there are no more threads to be had
+  } catch (const std::system_error& failed) {  // the system has no more threads
     --opening_;
-    failure_ = failed.what();
-    log(log_level::warning, failure_);
+    failure_ = fmt::format("no thread could be started to connect ({})", failed.what());
+    log(log_level::warning, failure_ + "; trying again");
     open_later();
   }
 }
@@ -70,7 +70,7 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
     failure_ = std::move(failure);
     if (!opened && failure_.empty()) return end(session_end::timeout_refused);
     if (!opened) {
-      log(log_level::warning, failure_);
+      log(log_level::warning, failure_ + "; trying again");
       return open_later();
     }
     handle_ = std::move(opened);
@@ -129,7 +129,8 @@ void session::become_connected(session_info info) {
   if (silent_before) submit({.kind = operation::sync, .path = "/"}, [](reply&) {});
   monitor_.cancel(move_timer_);
   if (log_enabled()) {
-    log(log_level::info, fmt::format("connected: session {:#x}, timeout {} ms", info.id, info.timeout.count()));
+    log(log_level::info,
+        fmt::format("connected with session {:#x} and a timeout of {} ms", info.id, info.timeout.count()));
   }
   listener_.on_connected(is_new);
 }
@@ -148,16 +149,17 @@ void session::become_disconnected() {
 /// Its nodes stay until it has expired: there is no connection on which to end it.
 void session::give_up() {
   log(log_level::error,
-      fmt::format("session {:#x} has connected {} times without an answer to anything: a request, or the list of its "
-                  "watches, is probably larger than the servers take (jute.maxbuffer); beginning a new session",
-                  info_.id, silence_.connections()));
+      fmt::format(
+          "session {:#x} connected {} times without an answer to any request, probably because a request or the "
+          "list of its watches exceeds jute.maxbuffer of the servers; beginning a new session",
+          info_.id, silence_.connections()));
   end(session_end::expired);
 }
 
 /// Without that server: the next session is given only those that have not refused. When none is left, or they have
 /// been out of reach for a while, all of them are asked again.
 void session::begin_elsewhere(session_info refused, bool is_new) {
-  log(log_level::warning, fmt::format("server {} agrees to no other session timeout than {} ms: trying the others",
+  log(log_level::warning, fmt::format("server {} grants only a session timeout of {} ms; trying the other servers",
                                       refused.server, refused.timeout.count()));
   auto without = without_;
   without.push_back(std::move(refused.server));
@@ -179,7 +181,8 @@ void session::look_for_moved_hosts() {
     try {
       connector_.look_for_moved_hosts(epoch_, *this);
     } catch (const std::system_error& failed) {
-      log(log_level::warning, failed.what());  // no more threads: next time
+      log(log_level::warning,
+          fmt::format("no thread could be started to resolve the host names ({}); trying again later", failed.what()));
     }
     look_for_moved_hosts();
   });
@@ -188,7 +191,7 @@ void session::look_for_moved_hosts() {
 void session::on_moved(std::uint64_t epoch) {
   monitor_.run([&] {
     if (epoch != epoch_ || closing_ || connected_ || !handle_) return;
-    log(log_level::warning, "there are other servers than this session was given: beginning a new one with those");
+    log(log_level::warning, "the host names resolve to other servers now; beginning a new session with those");
     end(session_end::expired);
   });
 }
@@ -203,7 +206,9 @@ void session::end(session_end why, std::vector<std::string> without) {
   answer_everything(reply_code::session_over);
   watches_.clear();
   watched_bytes_ = 0;
-  if (why == session_end::expired) log(log_level::warning, "the session is over; locks held in it are lost");
+  if (why == session_end::expired) {
+    log(log_level::warning, "the session is over, and the locks held in it are lost; beginning a new one");
+  }
   listener_.on_session_over(why);
   if (why == session_end::expired && !closing_) open();
 }

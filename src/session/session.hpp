@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Session supervision: always a session, or on the way to one; and what is under way in it.
+/// The current session, and its requests and watches.
 
 #include <cstdint>
 #include <deque>
@@ -20,10 +20,10 @@
 
 namespace latchkey::detail {
 
-/// Why a session is no more.
+/// Why a session has ended.
 enum class session_end { expired, auth_failed, timeout_refused };
 
-/// Hears of the session, with the monitor held.
+/// Told of the session, with the monitor held.
 class session_listener {
  public:
   virtual void on_connected(bool new_session) = 0;
@@ -45,10 +45,10 @@ struct watch_id {
   std::uint64_t number = 0;
 };
 
-/// Holds the current session: opens one, keeps requests in flight, ends what the connection's loss has left open,
-/// routes watches, frees stuck requests, and after an expiry begins again; so, too, when a server gives no session as
-/// short as was asked for while others may, and when no connection brings an answer (`silence`). All of it with the
-/// monitor held, but for the listeners' entry points, which take it.
+/// Holds the current session: opens it, limits the requests in flight, answers those that the loss of a connection has
+/// left open, routes watches, and frees stuck requests. Begins a new session after an expiry, when a server refuses the
+/// session timeout that others may accept, and when no connection brings an answer (`silence`). With the monitor held,
+/// except for the entry points of the listener, which take it.
 class session final : connector_listener {
  public:
   using reply_callback = std::function<void(reply&)>;
@@ -59,8 +59,8 @@ class session final : connector_listener {
           duration least_timeout = {});
 
   void open();
-  /// Closes the session; `on_closed` runs, with the monitor held, when nothing of it is left. What is still being opened
-  /// is not waited for: it may ask name servers that do not answer, and is closed as soon as it has been opened.
+  /// Closes the session; `on_closed` runs, with the monitor held, when it is closed. A session that is still being
+  /// opened is not waited for, as name servers may not answer: it is closed as soon as it has been opened.
   void close(std::function<void()> on_closed);
 
   bool connected() const noexcept { return connected_; }
@@ -73,16 +73,15 @@ class session final : connector_listener {
   time_point opened_at() const noexcept { return opened_at_; }
   bool idle() const noexcept { return unanswered_ == 0 && backlog_.empty(); }
   std::vector<std::string> watched_paths() const;
-  /// @returns how long the paths are that are watched, all together.
+  /// @returns the length of all watched paths together.
   std::size_t watched_bytes() const noexcept { return watched_bytes_; }
-  /// @returns whether a request has been answered since the last connect: what became of watched nodes meanwhile has
-  /// been told by then. Until then it is told in no order.
+  /// @returns whether a request has been answered since the last connect. By then every event of a watched node during
+  /// the outage has been told; until then they are told in no order.
   bool answered() const noexcept { return answered_; }
   /// Why the last attempt to open a session failed; empty when it did not.
   const std::string& failure() const noexcept { return failure_; }
 
-  /// Sends a request, or puts it behind the ones that wait for the limit of requests in flight. Never calls back
-  /// inside.
+  /// Sends a request, or queues it while too many are in flight. Never calls back before it returns.
   /// @pre connected()
   void submit(request what, reply_callback on_reply);
 
@@ -100,7 +99,7 @@ class session final : connector_listener {
     operation kind{};
     time_point sent;
     watch_id watch;
-    bool refused = false;  // was not sent, and is to be told so in its turn
+    bool refused = false;  // was not sent, and is answered so in its turn
   };
   struct waiting {
     request what;
@@ -153,8 +152,8 @@ class session final : connector_listener {
   bool answered_ = false;
   int opening_ = 0;                              // how many `on_opened` are still to come
   std::optional<session_info> connected_early_;  // before we have heard that it was opened
-  std::vector<std::string> without_;             // servers that give no session as short as wanted
-  duration given_ = duration::max();             // by those
+  std::vector<std::string> without_;             // servers that refuse the wanted session timeout
+  duration given_ = duration::max();             // the timeout that those grant
   silence silence_;
   bool watched_ = false;  // the C client may have watches, to be set again at the next connection
   bool closing_ = false;

@@ -7,13 +7,13 @@
 
 namespace latchkey::detail {
 
-/// A request that is larger than the servers take (jute.maxbuffer) makes them close the connection, and so does the
-/// list of watches that the C client sends first when it has reconnected. It then reconnects for ever, and each time
-/// the session lives on, with its nodes.
+/// A request that is larger than `jute.maxbuffer` makes the server close the connection. So does such a list of
+/// watches, which the C client sends first when it has reconnected. It then reconnects for ever, and each time the
+/// session lives on, with its nodes.
 ///
-/// Counted are connections on which something was sent, that ended without an answer to anything, and soon: one that is
-/// lost because nothing comes through, as in a network that drops packets, ends only after two thirds of the session
-/// timeout. Such a session is given up when no grant can be left in it: after T without an answer.
+/// It counts the connections on which a request was sent and that ended soon, without any answer. (A connection in a
+/// network that drops packets ends only after two thirds of the session timeout.) The session is given up when no grant
+/// can be left in it: after T without an answer.
 class silence {
  public:
   void connected(time_point now, bool sends_watches) noexcept {
@@ -38,7 +38,7 @@ class silence {
     return connections_ >= enough && now - since_ >= timeout;
   }
 
-  /// @returns whether the last connection ended so: the next one had better ask for a sign of life.
+  /// @returns whether the last connection ended so: a request should be sent on the next one, for a sign of life.
   bool suspected() const noexcept { return connections_ > 0; }
   unsigned connections() const noexcept { return connections_; }
 

@@ -131,7 +131,7 @@ TEST_SUITE("queue view") {
       CHECK(waits[2].data == "{\"label\":7,\"pid\":\"x\"");
       const auto line = to_string(queue);
       CAPTURE(line);
-      CHECK(line.starts_with(path + ": held to write by billing \"night\" (" + host_name() + ", pid "));
+      CHECK(line.starts_with(path + ": write lock held by billing \"night\" (" + host_name() + ", pid "));
       CHECK(line.ends_with("3 waiting"));
       seen.set();
     });
@@ -161,7 +161,7 @@ TEST_SUITE("queue view") {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     CHECK(queue_snapshot(owner, path).contenders().empty());
-    CHECK(to_string(queue_snapshot{owner, path}) == path + ": nobody holds it");
+    CHECK(to_string(queue_snapshot{owner, path}) == path + ": not held");
     CHECK(ask_to_release(owner, path) == 0);
     servers().create_all(path);
     CHECK(queue_snapshot(owner, path).holders().empty());
