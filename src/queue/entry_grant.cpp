@@ -21,6 +21,18 @@ void queue_entry::admitted() {
   let_in();
 }
 
+/// By a neighbour that has left. Its going is known before any event of the same moment can come, so a deletion of our
+/// node may be under way in any case, and is known within a round trip: a read, where there is no watch, is not waited
+/// for either. Ten thousand neighbours that have just queued would wait for the reads of one another.
+void queue_entry::admitted_by_neighbour() {
+  first_ = true;
+  if (core_->lease_keeper().fresh() && !core_->own_nodes().sure(*this)) {
+    if (!through().connected()) return await_connection();
+    core_->own_nodes().read_next(*this);
+  }
+  let_in();
+}
+
 /// @param seen what the list says by which it was let in
 void queue_entry::admitted(const admission& seen) {
   first_ = true;

@@ -175,7 +175,7 @@ void queue_entry::step_out() {
   behind->following_ = ahead;
   if (ahead != nullptr || core_->failed()) return;
   if (first_) {
-    behind->admitted();
+    behind->admitted_by_neighbour();
   } else {
     behind->look_again();
   }

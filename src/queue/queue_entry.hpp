@@ -207,6 +207,7 @@ class queue_entry final : public session_observer, public holder, public std::en
   void forget_line();
   void admitted();
   void admitted(const admission& seen);
+  void admitted_by_neighbour();
   void confirm_node();
   void let_in();
   void prove();

@@ -56,6 +56,11 @@ void own_nodes::look(node_owner& who) {
   read(who, who.watched.watch_ == 0 && affordable(who));
 }
 
+void own_nodes::read_next(node_owner& who) {
+  if (who.watched.is_ == state::young && affordable(who)) return watch(who);
+  look(who);
+}
+
 // The young ----------
 
 void own_nodes::push_back(node_owner& who) noexcept {

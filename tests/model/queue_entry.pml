@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ticket: src/queue/ticket*.cpp. What one ticket does to another is put into `next`, and done by `settle`. */
+/* A ticket: src/queue/queue_entry.cpp, entry_*.cpp. What one ticket does to another is put into `next`, and done by `settle`. */
 
 typedef ticket {
   byte state;

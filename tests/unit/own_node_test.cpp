@@ -320,6 +320,40 @@ TEST_SUITE("own node") {
     }
   }
 
+  TEST_CASE(
+      "a neighbour whose node is not watched has the lock at once, and hears of its deletion within a round trip") {
+    for (const bool deleted : {false, true}) {
+      CAPTURE(deleted);
+      operated_world w;
+      w.time.run_for(100ms);
+      w.one.run([&] {
+        for (int i = 0; i < 530; ++i) {
+          const auto path = "/" + std::string(1000, 'x') + std::to_string(i);
+          REQUIRE(w.ensemble.create(path) == reply_code::ok);
+          w.one.core()->session().submit(
+              {.kind = operation::get, .path = path}, [](auto&) {}, [](auto) {});
+        }
+      });
+      w.time.run_for(100ms);
+      simulated_lock line{w.one, "/q", {lock_family::fair}};
+      REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+      const auto b = line.enter(2, lock, {});
+      REQUIRE(w.queued(2));
+      w.time.run_for(1s);
+      if (deleted) w.remove(w.nodes()[1]);
+      w.time.run_for(1s);
+      w.one.connector().forget_sent();
+      line.leave(1, lock);
+      REQUIRE(b->what == outcome::granted);
+      CHECK(w.one.connector().sent(operation::get) == 1);
+      const auto held = line.current(2, lock);
+      w.time.run_for(soon);
+      CHECK(static_cast<bool>(held) == !deleted);
+      line.leave(2, lock);
+      CHECK(w.queued(0));
+    }
+  }
+
   TEST_CASE("the path is deleted and taken by others: who follows on our stale number waits for them") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
