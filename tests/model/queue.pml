@@ -103,5 +103,5 @@
 #define DOWNGRADE 6
 
 #include "queue_ensemble.pml"
-#include "queue_ticket.pml"
+#include "queue_entry.pml"
 #include "queue_session.pml"
