@@ -70,7 +70,7 @@ struct hostile_queue {
 
 }  // namespace
 
-TEST_SUITE("queue view") {
+TEST_SUITE("queue snapshot") {
   TEST_CASE_TEMPLATE("it says who holds the lock and who waits, in order, whoever they are", actors, LATCHKEY_ACTORS) {
     const auto path = fresh_path();
     servers().create_all(path);

@@ -88,7 +88,7 @@ class simulated_client {
   std::string unfinished() {
     return run([this]() -> std::string {
       if (!core_->reaper().idle()) return "work of the reaper";
-      if (core_->lease_keeper().holders() != 0) return "holders of the lease_keeper";
+      if (core_->lease_keeper().holders() != 0) return "holders of the lease keeper";
       if (!core_->own_nodes().empty()) return "own nodes";
       for (const auto& path : core_->session().watched_paths()) {
         const bool of_line = !detail::parse_contender(detail::last_component(path));  // its parent's, for later
