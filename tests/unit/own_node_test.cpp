@@ -6,52 +6,12 @@
 
 #include <doctest/doctest.h>
 
-#include "base/node_name.hpp"
-#include "base/path.hpp"
-#include "fake/calm_world.hpp"
-#include "queue/admission.hpp"
+#include "fake/operated_world.hpp"
 
 namespace latchkey::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using detail::reply_code;
-
-/// A moment, a read and its answer on a calm ensemble.
-constexpr auto soon = 10ms + 5ms;
-
-struct operated_world : calm_world {
-  simulated_client three{ensemble};
-  simulated_lock another{one, "/another", {lock_family::turns}};
-
-  /// @param proofs the first client holds another lock, so that its session is proved all the time
-  explicit operated_world(bool proofs = true, std::uint64_t seed = 1) : calm_world{seed} {
-    three.connect();
-    if (proofs) REQUIRE(ends(another.enter(99, contender_kind::lock, {}), outcome::granted));
-  }
-
-  /// The nodes in the order of their numbers.
-  std::vector<std::string> nodes() {
-    auto names = ensemble.children("/q");
-    std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
-      return detail::parse_contender(a)->number < detail::parse_contender(b)->number;
-    });
-    for (auto& each : names) each = "/q/" + each;
-    return names;
-  }
-  void remove(const std::string& node) { REQUIRE(ensemble.remove(node) == reply_code::ok); }
-  void remove_path() {
-    for (const auto& each : nodes()) remove(each);
-    remove("/q");
-  }
-  /// A contender of others takes the first number of the path, which is created again.
-  std::string take_over() {
-    ensemble.create_container("/q");
-    auto first = intrude("-lock-", 0);
-    ensemble.set_counter("/q", 1);
-    return first;
-  }
-};
 
 struct parties {
   lock_family family;
@@ -60,8 +20,6 @@ struct parties {
   contender_kind d;
   bool on_one_object;
 };
-
-constexpr auto lock = contender_kind::lock;
 
 }  // namespace
 
@@ -277,16 +235,7 @@ TEST_SUITE("own node") {
       CAPTURE(room);
       operated_world w;
       w.time.run_for(100ms);
-      std::vector<std::string> others;
-      for (int i = 0; i < 530; ++i) others.push_back("/" + std::string(1000, 'x') + std::to_string(i));
-      for (const auto& each : others) REQUIRE(w.ensemble.create(each) == reply_code::ok);
-      w.time.run_for(100ms);
-      w.one.run([&] {
-        for (const auto& each : others) {
-          w.one.core()->session().submit(
-              {.kind = operation::get, .path = each}, [](auto&) {}, [](auto) {});
-        }
-      });
+      const auto others = w.use_up_watches();
       simulated_lock of_a{w.two, "/q", {lock_family::turns}};
       simulated_lock of_b{w.one, "/q", {lock_family::turns}};
       simulated_lock of_d{w.three, "/q", {lock_family::turns}};
@@ -326,14 +275,7 @@ TEST_SUITE("own node") {
       CAPTURE(deleted);
       operated_world w;
       w.time.run_for(100ms);
-      w.one.run([&] {
-        for (int i = 0; i < 530; ++i) {
-          const auto path = "/" + std::string(1000, 'x') + std::to_string(i);
-          REQUIRE(w.ensemble.create(path) == reply_code::ok);
-          w.one.core()->session().submit(
-              {.kind = operation::get, .path = path}, [](auto&) {}, [](auto) {});
-        }
-      });
+      w.use_up_watches();
       w.time.run_for(100ms);
       simulated_lock line{w.one, "/q", {lock_family::fair}};
       REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
@@ -352,122 +294,6 @@ TEST_SUITE("own node") {
       line.leave(2, lock);
       CHECK(w.queued(0));
     }
-  }
-
-  TEST_CASE("the path is deleted and taken by others: who follows on our stale number waits for them") {
-    operated_world w;
-    simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-    w.time.run_for(soon);
-    const auto held = line.current(1, lock);
-    w.remove_path();
-    const auto taken = w.take_over();
-    const auto d = line.enter(2, lock, {});
-    w.time.run_for(soon);
-    CHECK(held.loss() == loss_reason::node_deleted);
-    line.leave(1, lock);
-    w.time.run_for(1s);
-    CHECK(d->what == outcome::waiting);
-    w.remove(taken);
-    CHECK(w.ends(d, outcome::granted));
-  }
-
-  TEST_CASE("the same before our node is watched: who comes then does not follow on its number") {
-    for (const bool leaves : {false, true}) {
-      CAPTURE(leaves);
-      operated_world w;
-      simulated_lock line{w.one, "/q", {lock_family::fair}};
-      REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-      w.remove_path();
-      const auto taken = w.take_over();
-      const auto d = line.enter(2, lock, {});
-      const auto e = line.enter(3, lock, {});
-      REQUIRE(w.eventually([&] { return w.nodes().size() == 3; }));
-      w.time.run_for(2ms);
-      if (leaves) line.leave(1, lock);
-      w.time.run_for(1s);
-      if (!leaves) line.leave(1, lock);
-      CHECK(d->what == outcome::waiting);
-      w.remove(taken);
-      REQUIRE(w.ends(d, outcome::granted));
-      CHECK(e->what == outcome::waiting);
-      line.leave(2, lock);
-      CHECK(w.ends(e, outcome::granted));
-    }
-  }
-
-  TEST_CASE("the parent of a line is watched: with it go all nodes, before their own watches are set") {
-    operated_world w;
-    simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-    const auto b = line.enter(2, lock, {});
-    REQUIRE(w.queued(2));
-    w.time.run_for(1ms);
-    line.leave(1, lock);
-    REQUIRE(b->what == outcome::granted);
-    const auto c = line.enter(3, lock, {});
-    REQUIRE(w.queued(2));
-    const auto held = line.current(2, lock);
-    w.remove_path();
-    const auto taken = w.take_over();
-    w.time.run_for(3ms);
-    CHECK(held.loss() == loss_reason::node_deleted);
-    CHECK(w.queued(2));  // the one of others, and the third, which has queued again
-    line.leave(2, lock);
-    const auto d = line.enter(4, lock, {});
-    w.time.run_for(1s);
-    CHECK(c->what == outcome::waiting);
-    w.remove(taken);
-    REQUIRE(w.ends(c, outcome::granted));
-    line.leave(3, lock);
-    CHECK(w.ends(d, outcome::granted));
-  }
-
-  TEST_CASE("the watch on the parent goes with its session: numbers are not compared under the next without another") {
-    operated_world w;
-    simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-    const auto before = line.enter(2, lock, {});
-    REQUIRE(w.queued(2));
-    line.leave(1, lock);
-    REQUIRE(w.ends(before, outcome::granted));
-    line.leave(2, lock);
-    REQUIRE(w.queued(0));
-    w.ensemble.expire(w.session(w.one));
-    w.time.run_for(1s);
-    REQUIRE(w.one.connect());
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-    const auto number = detail::parse_contender(detail::last_component(w.nodes()[0]))->number;
-    w.remove_path();
-    const auto taken = w.take_over();
-    w.ensemble.set_counter("/q", static_cast<int>(number) + 1);
-    const auto held = line.current(1, lock);
-    const auto d = line.enter(2, lock, {});
-    REQUIRE(w.eventually([&] { return w.nodes().size() == 2; }));
-    w.time.run_for(2ms);
-    REQUIRE(held);
-    line.leave(1, lock);
-    w.time.run_for(1s);
-    CHECK(d->what == outcome::waiting);
-    w.remove(taken);
-    CHECK(w.ends(d, outcome::granted));
-  }
-
-  TEST_CASE("the same, and the stale one stays: the one behind looks for itself") {
-    operated_world w;
-    simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-    const auto held = line.current(1, lock);
-    w.remove_path();
-    const auto taken = w.take_over();
-    const auto d = line.enter(2, lock, {});
-    w.time.run_for(soon);
-    CHECK(held.loss() == loss_reason::node_deleted);
-    line.leave(1, lock);
-    w.time.run_for(1s);
-    CHECK(d->what == outcome::waiting);
-    w.remove(taken);
-    CHECK(w.ends(d, outcome::granted));
   }
 }
 
