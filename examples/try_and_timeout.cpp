@@ -25,7 +25,7 @@ void run(const char* how) {
 void try_each(latchkey::mutex& nightly, std::stop_token shutdown) {
   if (const std::unique_lock lock{nightly, std::try_to_lock}) run("it was free");
   if (const std::unique_lock lock{nightly, 500ms}) run("it was free, or became so in time");
-  if (nightly.lock(shutdown)) {  // until somebody asks to stop
+  if (nightly.lock(shutdown)) {  // until a stop is requested
     const std::lock_guard guard{nightly, std::adopt_lock};
     run("before the shutdown");
   }
