@@ -164,6 +164,20 @@ TEST_CASE("a place in line whose node was deleted from outside may be overtaken"
   accepts(line.harm(10, 11, "delete node", "w1", true).own(c, 50, 51, 3));
 }
 
+TEST_CASE("the node of a ticket may be deleted before anybody waits with it") {
+  const auto moment = limits{}.deletion.count();
+  const auto waits_at = [](std::int64_t time) {
+    story line;
+    line.is(family::fair).say(1, a, event_kind::waits, 0, 0, "enqueue").say(5, a, event_kind::queued);
+    line.remove(10, 11, "w1").own(b, time + 1, time + 100, 7).say(time, a, event_kind::waits, 0, 0, "lock");
+    line.look(time + 2, a, event_kind::granted, 6, time + 2).say(time + 2, a, event_kind::wrote, 0, 6);
+    line.say(time + 1, b, event_kind::wrote, 0, 7).look(time + 3, a, event_kind::held, 6, time + 3);
+    return line.say(time + 4, a, event_kind::unlocks, 0, 6).own(c, time + 200, time + 201, 8);
+  };
+  accepts(waits_at(20));
+  refuses(waits_at(20 + moment), rule::overlap);
+}
+
 // Once more ----------
 
 TEST_CASE("a lock that is taken once more is held under the same grant") {

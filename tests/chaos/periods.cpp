@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace chaos {
@@ -24,14 +25,25 @@ class reader {
   void read(const event& what) {
     switch (what.kind) {
       case event_kind::waits:
-        called_[what.who] = what.at;
+        if (!in_line_.contains(what.who)) called_[what.who] = what.at;  // else it waits with its ticket
+        break;
+      case event_kind::queued:
+        in_line_.insert(what.who);
+        break;
+      case event_kind::left:
+      case event_kind::failed:
+        in_line_.erase(what.who);
         break;
       case event_kind::granted:
+        in_line_.erase(what.who);
         begin(what);
+        break;
+      case event_kind::missed:
+        in_line_.erase(what.who);
+        go_on(what);
         break;
       case event_kind::held:
       case event_kind::weakens:
-      case event_kind::missed:
       case event_kind::lost:
       case event_kind::unlocks:
         go_on(what);
@@ -94,6 +106,7 @@ class reader {
   }
 
   std::map<std::string, clock::time_point> called_;
+  std::set<std::string> in_line_;               // those who have a ticket
   std::map<std::string, std::size_t> current_;  // a fiber holds one lock at a time
   std::vector<std::vector<period>> periods_;
 };

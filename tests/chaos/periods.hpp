@@ -31,7 +31,7 @@ struct period {
   int lock = -1;
   access how = access::exclusive;
   latchkey::fencing_token token;
-  clock::time_point called;   ///< when its call began
+  clock::time_point called;   ///< when its call began, or that for its ticket
   clock::time_point granted;  ///< before the first look; of a reader that was a writer: when it began to become one
   clock::time_point seen;     ///< before the last look that said held
   /// The newest lease, and when it was looked at. Only the holder itself can end it earlier.
