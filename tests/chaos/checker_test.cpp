@@ -128,6 +128,19 @@ TEST_CASE("a waiter whose node was deleted is excused for a moment after that, a
   refuses(waiter_of(1'209 - moment), rule::overlap);
 }
 
+TEST_CASE("a waiter whose node was deleted a moment ago may meet a lease") {
+  const auto moment = limits{}.deletion.count();
+  const auto meets_lease = [](std::int64_t deleted) {
+    story waits;
+    waits.say(5, a, event_kind::waits, 0, 0, "lock").hold(b, 1'020, 1'020, 5, 2'000).say(1'020, b, event_kind::killed);
+    waits.look(1'021, a, event_kind::granted, 4, 1'021).say(1'022, a, event_kind::unlocks, 0, 4);
+    return waits.remove(deleted, deleted, "w1").own(c, 2'001, 2'002, 6);
+  };
+  accepts(meets_lease(1'021 - moment));
+  const auto found = check(meets_lease(1'020 - moment).tell());
+  CHECK(std::any_of(found.begin(), found.end(), [](const violation& one) { return one.which == rule::lease; }));
+}
+
 TEST_CASE("the news of a deletion may be late when something else is wrong with its owner, or with the servers") {
   const auto moment = limits{}.deletion.count();
   story late;
