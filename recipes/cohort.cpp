@@ -27,7 +27,7 @@ void cohort::open() {
   core_->monitor().run([this] {
     observing_ = core_->add_observer(*this);
     remote_waiters_ = std::make_shared<remote_waiters>(
-        *core_, *absolute_, kind_, [this](std::string_view node) { return entry_ && entry_->node() == node; },
+        *core_, *absolute_, rule_of(kind_), [this](std::string_view node) { return entry_ && entry_->node() == node; },
         [this] { on_remote_waiters(); });
   });
 }
@@ -152,7 +152,7 @@ void cohort::take_place() {
   }
   turns_ = counted_ = 0;
   asked_to_release_ = false;
-  entry_ = std::make_shared<queue_entry>(core_, absolute_, kind_, *this);
+  entry_ = std::make_shared<queue_entry>(core_, absolute_, rule_of(kind_), *this);
   entry_->start(patience_of(line_.front()->once), std::move(former_));
 }
 

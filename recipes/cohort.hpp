@@ -15,6 +15,7 @@
 #include "queue/remote_waiters.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey::detail {
 

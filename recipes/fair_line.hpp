@@ -17,6 +17,7 @@
 #include "queue/queue_entry.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey::detail {
 

@@ -24,7 +24,7 @@ std::optional<std::size_t> fair_place::ahead(duration timeout, std::stop_token s
   if (!listed) return std::nullopt;
   return core.monitor().run([&]() -> std::size_t {
     require_place();
-    const auto found = admit(listed->front().children, last_component(entry_->node()));
+    const auto found = admit(listed->front().children, last_component(entry_->node()), rule_of(contender_kind::lock));
     if (found.what == admission::verdict::gone) place_lost().raise();
     return found.blockers;
   });
@@ -112,7 +112,8 @@ failure fair_place::place_lost() const {
 void fair_place::start() {
   asked_to_release_ = false;
   auto& core = line_->core_;
-  entry_ = std::make_shared<queue_entry>(core, line_->absolute_, contender_kind::lock, *this, line_->neighbours_);
+  entry_ =
+      std::make_shared<queue_entry>(core, line_->absolute_, rule_of(contender_kind::lock), *this, line_->neighbours_);
   entry_->start(how_, std::move(line_->former_));
 }
 

@@ -7,11 +7,11 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "base/node_name.hpp"
 #include "base/path.hpp"
 #include "queue/admission.hpp"
 #include "queue/inquiry.hpp"
 #include "queue/record.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey {
 namespace {
@@ -29,7 +29,7 @@ contender::kind public_kind(detail::contender_kind kind) noexcept {
 }
 
 struct candidate {
-  detail::place place;
+  detail::position place;
   std::string name;
 };
 

@@ -63,7 +63,7 @@ reader_group::~reader_group() = default;
 void reader_group::open() {
   observing_ = core_->add_observer(*this);
   remote_waiters_ = std::make_shared<remote_waiters>(
-      *core_, *absolute_, contender_kind::read,
+      *core_, *absolute_, rule_of(contender_kind::read),
       [this](std::string_view node) {
         return std::any_of(places_.begin(), places_.end(),
                            [node](const auto& each) { return each->entry && each->entry->node() == node; });
@@ -223,7 +223,7 @@ void reader_group::take_place() {
   const auto before = std::exchange(newest_, std::make_shared<place>(*this));
   if (before && before->members == 0) give_up(before);
   places_.push_back(newest_);
-  newest_->entry = std::make_shared<queue_entry>(core_, absolute_, contender_kind::read, *newest_);
+  newest_->entry = std::make_shared<queue_entry>(core_, absolute_, rule_of(contender_kind::read), *newest_);
   newest_->entry->start(patience_of(line_.front()->once));
 }
 

@@ -15,6 +15,7 @@
 #include "queue/queue_entry.hpp"
 #include "queue/remote_waiters.hpp"
 #include "queue/wait_list.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey::detail {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/node_name.hpp"
+#include "queue/rule.hpp"
 
 namespace latchkey::detail {
 
@@ -21,12 +21,6 @@ struct rank {
   friend auto operator<=>(const rank&, const rank&) = default;
 };
 
-/// @returns whether a contender of kind `theirs` that is ahead must leave before one of kind `mine` is let in.
-/// Readers go together; everything else goes alone.
-constexpr bool blocks(contender_kind theirs, contender_kind mine) noexcept {
-  return theirs != contender_kind::read || mine != contender_kind::read;
-}
-
 /// What a list of children means for one of them.
 struct admission {
   enum class verdict {
@@ -35,19 +29,19 @@ struct admission {
     gone,     ///< the node itself is not in the list
   };
   verdict what{};
-  std::string_view blocker;       ///< the nearest of those ahead that must leave first
-  std::string_view next_blocker;  ///< the nearest but one; may be empty
-  std::uint32_t blockers = 0;     ///< how many of them there are
-  std::string_view last;          ///< the last of those behind that one of this kind waits for; may be empty
-  std::uint32_t behind = 0;       ///< how many of them there are
+  std::string_view blocker;    ///< the nearest of those ahead that must leave first
+  std::uint32_t blockers = 0;  ///< how many of them there are
+  std::string_view last;       ///< the last of those behind that wait for it; may be empty
+  std::uint32_t behind = 0;    ///< how many of them there are
 };
 
 /// @param children the names under the lock path, in any order; names of others than contenders are ignored
 /// @param me the name of my node in `children`
+/// @param mine my kind
 /// @note the views point into `children`.
-admission admit(std::span<const std::string> children, std::string_view me);
+admission admit(std::span<const std::string> children, std::string_view me, const rule& mine);
 
 /// @returns whether a new contender of kind `mine` would have to wait.
-bool is_held(std::span<const std::string> children, contender_kind mine);
+bool is_held(std::span<const std::string> children, const rule& mine);
 
 }  // namespace latchkey::detail

@@ -2,10 +2,12 @@
 /// How an entry gets into the queue, and how it recovers when the reply was lost.
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/node_name.hpp"
 #include "base/path.hpp"
 #include "base/unique_id.hpp"
 #include "queue/queue_entry.hpp"
@@ -22,7 +24,7 @@ constexpr unsigned most_parents_made = 20;
 // Try ----------
 
 void queue_entry::peek() {
-  state_ = state::peeking;
+  become(state::asking);
   through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](queue_entry& self, const reply& listed) { self.on_peeked(listed); }));
 }
@@ -30,8 +32,10 @@ void queue_entry::peek() {
 void queue_entry::on_peeked(const reply& listed) {
   switch (listed.code) {
     case reply_code::ok:
-      if (patience_ == patience::once && is_held(listed.children, kind_) && is_held(of_others(listed.children), kind_))
+      if (patience_ == patience::once && is_held(listed.children, *kind_) &&
+          is_held(of_others(listed.children), *kind_)) {
         return refuse();
+      }
       if (!refuse_behind_own(listed.children)) enqueue();
       return;
     case reply_code::no_node:
@@ -50,48 +54,49 @@ std::vector<std::string> queue_entry::of_others(const std::vector<std::string>& 
 
 // Enqueue ----------
 
-void queue_entry::enqueue(std::unique_ptr<former_place> former) {
-  ++step_;
-  send_create(std::move(former));
+void queue_entry::enqueue() {
+  become(state::asking);
+  create_and_list();
 }
 
-/// Create and list in one round trip: requests of a session are served in order, so the list shows the node.
-void queue_entry::send_create(const std::shared_ptr<former_place>& former) {
-  state_ = state::enqueuing;
+/// In one round trip: requests of a session are served in order, so the list shows the node.
+void queue_entry::create_and_list() {
   const bool alone = !line_ || !line_->anybody();
+  if (!alone) line_->watch_parent(through(), *path_);
+  submit_create(creation(), 0, [alone](queue_entry& self) {
+    if (!alone) self.on_enqueued(nullptr);  // its number tells whom to wait for
+  });
+  if (alone) list_along();
+}
+
+request queue_entry::creation() {
   forget_node();
   created_ = reply_code::not_sent;
-  prefix_ = entry_prefix(unique_id(), kind_);
-  request what{.kind = operation::create,
-               .path = join(*path_, prefix_),
-               .data = describe_owner(core_->options().label, kind_),
-               .mode = create_mode::ephemeral_sequential};
-  const auto along = former && alone ? core_->reaper().hand_over(former->node) : 0;
-  if (along != 0) {
-    what.kind = operation::requeue;
-    what.paths = {former->node};
-  }
-  // Otherwise the number may tell.
-  const bool lists = alone && (along == 0 || (former->contended && former->last.empty()));
-  if (!alone) line_->watch_parent(through(), *path_);
-  // The reply is heard even when the entry has been left meanwhile: a node that was made must go.
-  through().submit(std::move(what),
-                   [self = shared_from_this(), step = step_, prefix = prefix_, former, along, lists](reply& created) {
-                     if (self->line_) self->line_->create_answered();
-                     if (along != 0) self->core_->reaper().handed_over(along, created.code);
-                     if (self->step_ == step) {
-                       self->on_created(created);
-                       if (along != 0) return self->on_requeued(*former, lists);
-                       if (!lists) self->on_enqueued(nullptr);
-                       return;
-                     }
-                     if (created.code == reply_code::ok) self->core_->reaper().remove(std::move(created.path));
-                     if (created.code == reply_code::unknown_outcome) {
-                       self->core_->reaper().remove_unknown(*self->path_, prefix);
-                     }
-                   });
+  prefix_ = entry_prefix(unique_id(), *kind_);
+  return {.kind = operation::create,
+          .path = join(*path_, prefix_),
+          .data = describe_owner(core_->options().label, kind_->name),
+          .mode = create_mode::ephemeral_sequential};
+}
+
+/// The reply is heard even when the entry has been left meanwhile: a node that was made must go.
+/// @param along the deletion that goes along, for the reaper; 0: none
+void queue_entry::submit_create(request what, std::uint64_t along, std::function<void(queue_entry&)> then) {
+  through().submit(std::move(what), [self = shared_from_this(), step = step_, prefix = prefix_, along,
+                                     then = std::move(then)](reply& created) {
+    if (self->line_) self->line_->create_answered();
+    if (along != 0) self->core_->reaper().handed_over(along, created.code);
+    if (self->step_ == step) {
+      self->on_created(created);
+      return then(*self);
+    }
+    if (created.code == reply_code::ok) self->core_->reaper().remove(std::move(created.path));
+    if (created.code == reply_code::unknown_outcome) self->core_->reaper().remove_unknown(*self->path_, prefix);
+  });
   if (line_) line_->create_sent();
-  if (!lists) return;
+}
+
+void queue_entry::list_along() {
   through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](queue_entry& self, const reply& listed) { self.on_enqueued(&listed); }));
 }
@@ -106,59 +111,12 @@ void queue_entry::on_created(reply& created) {
   core_->own_nodes().add(*this);
 }
 
-/// The answer to one transaction that has made our node and deleted that of the former place, or has done nothing. If
-/// the two numbers follow on one another, nobody has queued between the former grant and now: the former node was there
-/// all the time, so the parent is the same, and who was ahead of it had left. So this place is granted without a look,
-/// and is one more turn of the former one: of all other tokens the earlier ones are smaller, the later ones larger.
-/// If the number follows on that of the last who stood behind the former place when that was let in, nobody has come
-/// since then, and he is the one to wait for.
-/// @param listed whether the answer to a list comes next
-void queue_entry::on_requeued(const former_place& former, bool listed) {
-  switch (created_) {
-    case reply_code::ok:
-      break;
-    case reply_code::unknown_outcome:
-    case reply_code::not_sent:
-    case reply_code::session_over:
-      if (!listed) on_enqueued(nullptr);
-      return;
-    default:
-      // One of the two was refused: alone the create will tell why, if it was that. (It is sent again, so behind
-      // creates of the same object that have been sent meanwhile.)
-      return enqueue();
-  }
-  if (!take_number()) return exhausted();
-  if (follows_on(last_component(former.node))) {
-    czxid_ = former.next.czxid;
-    first_turn_ = former.next.turn;
-    return admitted();
-  }
-  if (!former.last.empty() && follows_on(former.last)) {
-    others_ = std::make_unique<others>(others{.name = {}, .count = former.behind});
-    return watch(former.last);
-  }
-  if (!listed) look();
-}
-
-/// The answer to a transaction does not tell when the node was created, but the node does. (So does, often enough, the
-/// answer to a watch: see `dates`.)
-void queue_entry::identify() {
-  if (czxid_ != 0) return;
-  through().submit({.kind = operation::get, .path = node_}, unless_stale([](queue_entry& self, const reply& read) {
-                     if (read.code == reply_code::ok) {
-                       self.czxid_ = read.stat.czxid;
-                     } else if (read.code != reply_code::no_node && !self.explain(read.code)) {
-                       self.resume();
-                     }
-                   }));
-}
-
 /// @param listed what was sent with the create; nothing when neighbours are there
 void queue_entry::on_enqueued(const reply* listed) {
   switch (created_) {
     case reply_code::ok:
       if (!take_number()) return exhausted();
-      if (!listed) return find_neighbour();
+      if (!listed) return wait_for_neighbour();
       return decide(*listed);
     case reply_code::node_exists:
       return exhausted();
@@ -171,13 +129,9 @@ void queue_entry::on_enqueued(const reply* listed) {
 
 /// @returns whether the number is one that can be compared: the counter sticks beyond, and equal numbers have no order.
 bool queue_entry::take_number() {
-  const auto mine = parse_contender(last_component(node_));
-  if (!mine || mine->number > last_number) return false;
-  if (line_) {
-    if (line_->at(mine->number) != nullptr) forget_line();  // one parent gives a number once
-    number_ = mine->number;
-    line_->enter(mine->number, *this, through());
-  }
+  const auto number = kind_->number(last_component(node_));
+  if (!number || *number > last_number) return false;
+  if (line_) line_->enter(*this, *number, through());
   if (!std::exchange(queued_, true)) listener_->on_queued();
   return true;
 }
@@ -191,8 +145,8 @@ void queue_entry::make_parents() {
         fmt::format("lock path deleted after each of {} attempts to create it; stop the process that deletes it",
                     most_parents_made));
   }
-  ++step_;
-  if (line_) forget_line();
+  become(state::asking);
+  if (line_) line_->forget();
   auto parents = ancestors(*path_);
   parents.push_back(*path_);
   for (const auto& parent : parents) {
@@ -203,7 +157,7 @@ void queue_entry::make_parents() {
          .mode = of_chroot ? create_mode::persistent : create_mode::container},
         unless_stale([parent](queue_entry& self, const reply& made) { self.on_parent_made(parent, made.code); }));
   }
-  send_create();
+  create_and_list();
 }
 
 /// A refusal matters only if our own create finds that this parent is missing: the ensemble looks at the permission
@@ -236,8 +190,7 @@ void queue_entry::on_parent_made(const std::string& parent, reply_code code) {
 
 /// The create may still be on its way to the leader when another server answers: only after a sync does a list tell.
 void queue_entry::recover() {
-  ++step_;
-  state_ = state::recovering;
+  become(state::asking);
   through().submit({.kind = operation::sync, .path = *path_}, [](const reply&) {});
   through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](queue_entry& self, const reply& listed) { self.on_recovered(listed); }));
@@ -252,7 +205,6 @@ void queue_entry::on_recovered(const reply& listed) {
   const auto mine = std::find_if(listed.children.begin(), listed.children.end(),
                                  [this](const std::string& name) { return name.starts_with(prefix_); });
   if (mine == listed.children.end()) return queue_again();
-  ++step_;
   through().submit(
       {.kind = operation::get, .path = join(*path_, *mine)},
       unless_stale([path = join(*path_, *mine)](queue_entry& self, const reply& read) { self.adopt(path, read); }));

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/node_name.hpp"
 #include "base/path.hpp"
 #include "base/unique_id.hpp"
 #include "queue/queue_entry.hpp"
@@ -12,12 +13,15 @@ namespace latchkey::detail {
 
 // Grant ----------
 
+/// @returns whether its node may have gone unnoticed since it was created, or last listed.
+bool queue_entry::unseen() const { return core_->lease_keeper().fresh() && !core_->own_nodes().sure(*this); }
+
 /// Without a list: the own node has not been seen since it was created, or since the last list. Had it been deleted,
 /// its watch would have said so before those ahead were heard to be gone. Where there is no such watch, it is read.
 void queue_entry::admitted() {
   first_ = true;
   forget_watch();
-  if (core_->lease_keeper().fresh() && !core_->own_nodes().sure(*this)) return confirm_node();
+  if (unseen()) return confirm_node();
   let_in();
 }
 
@@ -26,7 +30,7 @@ void queue_entry::admitted() {
 /// for either. Ten thousand neighbours that have just queued would wait for the reads of one another.
 void queue_entry::admitted_by_neighbour() {
   first_ = true;
-  if (core_->lease_keeper().fresh() && !core_->own_nodes().sure(*this)) {
+  if (unseen()) {
     if (!through().connected()) return await_connection();
     core_->own_nodes().read_next(*this);
   }
@@ -37,28 +41,26 @@ void queue_entry::admitted_by_neighbour() {
 void queue_entry::admitted(const admission& seen) {
   first_ = true;
   forget_watch();
-  if (seen.behind != 0)
-    others_ = std::make_unique<others>(others{.name = std::string{seen.last}, .count = seen.behind});
+  if (seen.behind != 0) behind_ = std::make_unique<behind>(behind{std::string{seen.last}, seen.behind});
   let_in();
 }
 
+/// Reads its own node, which tells the czxid, too.
 void queue_entry::confirm_node() {
   if (!through().connected()) return await_connection();
-  ++step_;
-  state_ = state::confirming;
+  become(state::confirming);
   core_->own_nodes().look(*this);
 }
 
 void queue_entry::let_in() {
-  if (czxid_ == 0) return look_again();
+  if (czxid_ == 0) return confirm_node();
   if (core_->lease_keeper().fresh()) return grant();
   prove();
 }
 
 void queue_entry::prove() {
   if (!through().connected()) return await_connection();
-  ++step_;
-  state_ = state::proving;
+  become(state::proving);
   core_->lease_keeper().ask(*this);
 }
 
@@ -75,8 +77,7 @@ void queue_entry::on_unproved() {
 }
 
 void queue_entry::grant() {
-  ++step_;
-  state_ = state::granted;
+  become(state::granted);
   begin_to_hold();
   listener_->on_granted();
 }
@@ -104,15 +105,14 @@ bool queue_entry::confirm() {
 
 void queue_entry::stop_proving() { core_->lease_keeper().stop_proving(*this); }
 
-// From writer to reader ----------
+// Downgrade ----------
 
-/// The reader takes the number of its writer, as Curator's does: no writer that waits comes before it, and the readers
-/// that wait for this writer are let in.
+/// The new node takes the number of the old one, as Curator's does: of those that wait for the new kind, none comes
+/// before it, and those that wait for the old kind only are let in.
 void queue_entry::downgrade() {
-  const auto writer = last_component(node_);
-  replacement_ =
-      std::make_unique<std::string>(join(*path_, entry_prefix(unique_id(), contender_kind::read) +
-                                                     std::string{writer.substr(writer.size() - number_digits)}));
+  const auto old = last_component(node_);
+  replacement_ = std::make_unique<std::string>(join(
+      *path_, entry_prefix(unique_id(), *kind_->downgraded) + std::string{old.substr(old.size() - number_digits)}));
   core_->lease_keeper().pause(*this);
   core_->own_nodes().remove(*this);
   replace();
@@ -120,11 +120,10 @@ void queue_entry::downgrade() {
 
 void queue_entry::replace() {
   if (!through().connected()) return await_connection();
-  ++step_;
-  state_ = state::replacing;
+  become(state::asking);
   through().submit({.kind = operation::replace,
                     .path = *replacement_,
-                    .data = describe_owner(core_->options().label, contender_kind::read),
+                    .data = describe_owner(core_->options().label, kind_->downgraded->name),
                     .paths = {node_}},
                    unless_stale([](queue_entry& self, const reply& replaced) { self.on_replaced(replaced.code); }));
 }
@@ -132,8 +131,8 @@ void queue_entry::replace() {
 void queue_entry::on_replaced(reply_code code) {
   switch (code) {
     case reply_code::ok:
-      return become_reader();
-    case reply_code::no_node:  // an operator has deleted the writer's
+      return take_replacement();
+    case reply_code::no_node:  // an operator has deleted the old one
       core_->lease_keeper().remove(*this);
       return on_lost(loss_reason::node_deleted);
     case reply_code::node_exists:
@@ -146,24 +145,22 @@ void queue_entry::on_replaced(reply_code code) {
 /// The transaction may still be on its way to the leader when another server answers: only after a sync does a read
 /// tell.
 void queue_entry::recover_replacement() {
-  ++step_;
-  state_ = state::replacing;
+  become(state::asking);
   through().submit({.kind = operation::sync, .path = *path_}, [](const reply&) {});
   through().submit({.kind = operation::get, .path = *replacement_},
                    unless_stale([](queue_entry& self, const reply& read) {
-                     if (read.code == reply_code::ok) return self.become_reader();
+                     if (read.code == reply_code::ok) return self.take_replacement();
                      if (read.code == reply_code::no_node) return self.replace();
                      if (!self.explain(read.code)) self.resume();
                    }));
 }
 
-/// What orders its grants stays the writer's: the transaction came after the creates of the writers that wait behind.
-void queue_entry::become_reader() {
-  ++step_;
+/// What orders its grants stays as it was: the transaction came after the creates of all that wait behind.
+void queue_entry::take_replacement() {
+  become(state::granted);
   core_->lease_keeper().remove(*this);
   node_ = std::move(*std::exchange(replacement_, nullptr));
-  kind_ = contender_kind::read;
-  state_ = state::granted;
+  kind_ = kind_->downgraded;
   core_->lease_keeper().add(*this);
   core_->own_nodes().add(*this);
   listener_->on_downgraded();

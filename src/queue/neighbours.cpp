@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "queue/queue_entry.hpp"
 #include "session/own_nodes.hpp"
 
 namespace latchkey::detail {
@@ -31,40 +30,71 @@ void neighbours::watch_parent(session& through, const std::string& path) {
       });
 }
 
-void neighbours::enter(std::uint32_t number, queue_entry& who, const session& through) {
-  by_number_.emplace(number, member{&who, parent_ == parent_watch::set && epoch_ == through.epoch()});
-}
-
-queue_entry* neighbours::at(std::uint32_t number) const noexcept {
-  const auto found = by_number_.find(number);
-  return found == by_number_.end() ? nullptr : found->second.who;
-}
-
-queue_entry* neighbours::directly_ahead_of(std::uint32_t number) const noexcept {
-  const auto own = by_number_.find(number);
-  const auto ahead = by_number_.find(number - 1);
-  if (own == by_number_.end() || ahead == by_number_.end()) return nullptr;
-  return own->second.certain && ahead->second.certain ? ahead->second.who : nullptr;
-}
-
-void neighbours::leave(std::uint32_t number, const queue_entry& who) {
-  const auto found = by_number_.find(number);
-  if (found != by_number_.end() && found->second.who == &who) by_number_.erase(found);
-}
-
-std::vector<queue_entry*> neighbours::forget_all() {
-  std::vector<queue_entry*> found;
-  found.reserve(by_number_.size());
-  for (const auto& [number, each] : std::exchange(by_number_, {})) found.push_back(each.who);
-  return found;
-}
-
 /// A parent that has gone has taken all nodes with it. One that was away while the connection was lost, and is back,
 /// is told as changed.
 void neighbours::on_parent_event(watch_event event) {
   parent_ = parent_watch::none;
-  if (event == watch_event::deleted) return queue_entry::on_parent_gone(*this);
-  for (auto& [number, each] : by_number_) each.certain = false;
+  if (event == watch_event::deleted) {
+    for (const auto& each : unlink_all()) each.who->on_parent_gone();
+  } else {
+    for (auto& [number, each] : by_number_) each->certain_ = false;
+  }
+}
+
+// The chain ----------
+
+void neighbours::enter(neighbour& who, std::uint32_t number, const session& through) {
+  if (at(number) != nullptr) forget();
+  who.number_ = number;
+  who.in_line_ = true;
+  who.certain_ = parent_ == parent_watch::set && epoch_ == through.epoch();
+  by_number_.emplace(number, &who);
+}
+
+neighbour* neighbours::at(std::uint32_t number) const noexcept {
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : found->second;
+}
+
+bool neighbours::follow_directly(neighbour& who) {
+  auto* const ahead = at(who.number_ - 1);
+  return ahead != nullptr && ahead->certain_ && follow(who, *ahead);
+}
+
+bool neighbours::follow(neighbour& who, neighbour& ahead) {
+  if (&who == &ahead || ahead.behind_ != nullptr) return false;
+  who.ahead_ = &ahead;
+  ahead.behind_ = &who;
+  return true;
+}
+
+neighbour* neighbours::leave(neighbour& who) {
+  if (!std::exchange(who.in_line_, false)) return nullptr;
+  by_number_.erase(who.number_);
+  auto* const ahead = std::exchange(who.ahead_, nullptr);
+  auto* const behind = std::exchange(who.behind_, nullptr);
+  if (ahead != nullptr) ahead->behind_ = behind;
+  if (behind == nullptr) return nullptr;
+  behind->ahead_ = ahead;
+  return ahead == nullptr ? behind : nullptr;
+}
+
+/// @returns the entries, and which of them waited for a neighbour.
+std::vector<neighbours::unlinked> neighbours::unlink_all() {
+  std::vector<unlinked> all;
+  all.reserve(by_number_.size());
+  for (const auto& [number, each] : std::exchange(by_number_, {})) {
+    all.push_back({each->keep_alive(), each->follows()});
+    each->ahead_ = each->behind_ = nullptr;
+    each->in_line_ = false;
+  }
+  return all;
+}
+
+void neighbours::forget() {
+  for (const auto& each : unlink_all()) {
+    if (each.waited) each.who->on_line_forgotten();
+  }
 }
 
 }  // namespace latchkey::detail

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The life of an entry: its beginning, the events of the session, its end. For enqueuing see entry_enqueue.cpp, for
-/// waiting entry_wait.cpp, for the grant entry_grant.cpp.
+/// The life of an entry: its beginning, the events of the session and of its node, its end.
 
 #include "queue/queue_entry.hpp"
 
-#include <algorithm>
-#include <limits>
+#include <cassert>
 
 #include <fmt/format.h>
 
 namespace latchkey::detail {
 
-queue_entry::queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path,
-                         contender_kind kind, entry_listener& listener, std::shared_ptr<neighbours> line)
-    : core_{std::move(core)}, path_{std::move(path)}, listener_{&listener}, line_{std::move(line)}, kind_{kind} {}
+queue_entry::queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, const rule& kind,
+                         entry_listener& listener, std::shared_ptr<neighbours> line)
+    : core_{std::move(core)}, path_{std::move(path)}, listener_{&listener}, line_{std::move(line)}, kind_{&kind} {}
 
 queue_entry::~queue_entry() {
   if (state_ != state::over) finish();
@@ -22,8 +20,15 @@ queue_entry::~queue_entry() {
 void queue_entry::start(patience how, std::unique_ptr<former_place> former) {
   patience_ = how;
   observing_ = core_->add_observer(*this);
-  state_ = state::disconnected;
+  become(state::disconnected);
   begin(std::move(former));
+}
+
+/// What was under way before is stale.
+void queue_entry::become(state next) {
+  assert(may_follow(state_, next));
+  ++step_;
+  state_ = next;
 }
 
 /// The place is gone.
@@ -36,22 +41,20 @@ void queue_entry::queue_again() {
 
 /// @param former of use only right away
 void queue_entry::begin(std::unique_ptr<former_place> former) {
-  ++step_;
   forget_node();
   parents_made_ = 0;
   parent_failure_ = nullptr;
   if (!through().connected()) return await_connection();
   // What cannot be deleted would be one node more each time: look first.
   if (patience_ == patience::once || core_->reaper().has_refused(*path_)) return peek();
-  enqueue(std::move(former));
+  if (!former || !requeue(std::move(former))) enqueue();
 }
 
 // Session ----------
 
 void queue_entry::await_connection() {
   if (patience_ == patience::once && through().ever_connected()) return refuse();
-  ++step_;
-  state_ = state::disconnected;
+  become(state::disconnected);
   if (through().ever_connected()) delayed();
 }
 
@@ -79,10 +82,8 @@ void queue_entry::on_connected() {
 void queue_entry::on_session_over() {
   if (state_ == state::over) return;
   const auto self = shared_from_this();
-  others_ = nullptr;
-  number_.reset();
-  following_ = follower_ = nullptr;
-  if (line_) line_->forget_all();
+  blocker_ = nullptr;
+  if (line_) line_->clear();
   forget_node();
   queue_again();
 }
@@ -108,8 +109,9 @@ void queue_entry::on_lost(loss_reason why) {
 
 // Its node ----------
 
-void queue_entry::on_node_seen(bool asked_to_release) {
+void queue_entry::on_node_seen(bool asked_to_release, std::int64_t czxid) {
   const auto self = shared_from_this();
+  if (czxid_ == 0) czxid_ = czxid;
   if (asked_to_release) listener_->on_asked_to_release();
   if (state_ == state::confirming) let_in();
 }
@@ -125,6 +127,11 @@ void queue_entry::on_node_unseen(reply_code why) {
   if (state_ == state::confirming && !explain(why)) resume();
 }
 
+/// An operator may have deleted all of it before a node was watched.
+void queue_entry::on_parent_gone() {
+  if (state_ != state::over && !node_.empty()) on_node_gone();
+}
+
 // End ----------
 
 void queue_entry::leave() {
@@ -133,28 +140,6 @@ void queue_entry::leave() {
   release_node();
   finish();
   step_out();
-}
-
-std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn) {
-  constexpr auto enough = std::numeric_limits<std::uint32_t>::max() / 2;  // turns: a token has no room for more
-  turn = std::max(turn, first_turn_);
-  const bool of_use = state_ == state::granted && kind_ != contender_kind::read && turn < enough &&
-                      follower_ == nullptr && through().connected();
-  if (!of_use) {
-    leave();
-    return nullptr;
-  }
-  const auto self = shared_from_this();
-  auto left = std::make_unique<former_place>(
-      former_place{.node = node_, .next = {czxid_, turn}, .contended = waited_, .last = {}, .behind = 0});
-  if (others_) {
-    left->last = std::move(others_->name);
-    left->behind = others_->count;
-  }
-  core_->reaper().remove_soon(node_);
-  finish();
-  step_out();
-  return left;
 }
 
 void queue_entry::refuse() {
@@ -198,8 +183,8 @@ bool queue_entry::explain(reply_code code) {
 }
 
 void queue_entry::forget_watch() {
-  if (others_) through().forget(others_->watch);
-  others_ = nullptr;
+  if (blocker_) through().forget(blocker_->watch);
+  blocker_ = nullptr;
 }
 
 /// Whatever there is of our node in this session is handed to the reaper. A create under way looks after itself.
@@ -207,7 +192,7 @@ void queue_entry::release_node() {
   if (replacement_) {  // one of the two is not there
     core_->reaper().remove_alone(*replacement_);
     core_->reaper().remove_alone(node_);
-  } else if (follower_ != nullptr) {  // the one who waits for it hears of it from us
+  } else if (followed()) {  // the one who waits for it hears of it from us
     core_->reaper().remove_unhurried(node_);
   } else if (!node_.empty()) {
     core_->reaper().remove(node_);
@@ -224,11 +209,11 @@ void queue_entry::forget_node() {
   create_lost_ = first_ = false;
   czxid_ = 0;
   first_turn_ = 0;
+  behind_ = nullptr;
 }
 
 void queue_entry::finish() {
-  ++step_;
-  state_ = state::over;
+  become(state::over);
   forget_watch();
   core_->remove_observer(observing_);
   core_->lease_keeper().remove(*this);

@@ -4,6 +4,7 @@
 /// An entry in the queue of one lock path: the queue protocol.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include <latchkey/fencing_token.hpp>
-
-#include "base/node_name.hpp"
 #include "queue/admission.hpp"
+#include "queue/entry_state.hpp"
 #include "queue/neighbours.hpp"
+#include "queue/requeue.hpp"
+#include "queue/rule.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
@@ -40,7 +41,7 @@ class entry_listener {
   /// A failure that waiting cannot fix. The entry is over.
   virtual void on_failed(const failure& why) = 0;
   virtual void on_asked_to_release() {}
-  /// The entry of a writer is that of a reader now.
+  /// It is of another kind now, as `downgrade` has asked for.
   virtual void on_downgraded() {}
 
  protected:
@@ -51,34 +52,42 @@ class entry_listener {
 enum class patience : std::uint8_t {
   wait,  ///< waits until it is granted: through outages, lost sessions and deletions by operators
   once,  ///< gives up: it is for a try
-  keep,  ///< waits through outages, but gives up when its place is lost: it is for a ticket
+  keep,  ///< waits through outages, but gives up when its place is lost: it is for a caller who counts on it
 };
 
 /// @returns the patience of a call that tries once, or waits.
 constexpr patience patience_of(bool once) noexcept { return once ? patience::once : patience::wait; }
 
-/// An entry that its owner has left, and may follow with another one at once.
-struct former_place {
-  std::string node;
-  fencing_token next;    // larger than those given out with it
-  bool contended;        // it had to wait for other contenders
-  std::string last;      // the name of the last contender behind when it was let in; empty: not known
-  std::uint32_t behind;  // how many contenders were behind
-};
-
 /// One entry in a queue, from the creation of its node to its deletion: a state machine that is driven by replies,
 /// watches and the session. With the monitor held.
 ///
-/// Enqueue: create and list back to back, one round trip; or one transaction, see `leave_for_another`.
-/// Admission: a pure function of the list.
-/// Wait: one watch, on the one node that blocks the entry. Neighbours need neither list nor watch, see `neighbours`.
-/// After a lost reply: sync, list, look for the unique name of the node.
-/// Leave: the reaper sees to the deletion of the node.
-class queue_entry final : public session_observer, public holder, public std::enable_shared_from_this<queue_entry> {
+/// What happens in its states (`entry_state` has the table of those that may follow), by file:
+///
+/// | state        | event                   | then                                                                |
+/// |--------------|-------------------------|---------------------------------------------------------------------|
+/// | over         | start                   | disconnected, and on at once if there is a connection               |
+/// | disconnected | connected               | asks for what is missing: a node, the fate of a create, the list    |
+/// | asking       | created, listed         | waiting for the nearest ahead, or let in (entry_enqueue, _requeue)  |
+/// | asking       | answer lost             | disconnected, then sync and list: look for the node's unique name   |
+/// | waiting      | the one ahead has gone  | let in if it was the only one; otherwise asks again (entry_wait)    |
+/// | let in       |                         | confirming, proving or granted: what is not known is asked for      |
+/// | confirming   | its node is there       | proving, or granted if a proof is fresh (entry_grant)               |
+/// | proving      | a quorum has answered   | granted                                                             |
+/// | granted      | refresh, no fresh proof | proving                                                             |
+/// | granted      | downgrade               | asking, then granted as another kind                                |
+/// | granted      | loss                    | over                                                                |
+/// | any but over | its session is over,    | asking: a new create, at the end; with `patience::keep` it is       |
+/// |              | its node was deleted    | refused instead                                                     |
+/// | any          | leave, refused, failed  | over: the reaper sees to the deletion of the node                   |
+class queue_entry final : public session_observer,
+                          public holder,
+                          public neighbour,
+                          public std::enable_shared_from_this<queue_entry> {
  public:
   /// @param path absolute path of the lock; shared by its entries
+  /// @param kind what it is, and what it waits for
   /// @param line the entries among which it finds its neighbours; may be empty
-  queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, contender_kind kind,
+  queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, const rule& kind,
               entry_listener& listener, std::shared_ptr<neighbours> line = {});
   ~queue_entry();
   queue_entry(const queue_entry&) = delete;
@@ -113,52 +122,39 @@ class queue_entry final : public session_observer, public holder, public std::en
   /// @pre granted. The grant is not needed until `refresh()`: no proofs are sent.
   void stop_proving();
 
-  /// @pre granted, a writer. Becomes a reader in its own place, in one transaction; then tells `on_downgraded`.
+  /// @pre granted; its rule names a kind to become. Becomes that in its own place, in one transaction; then tells
+  /// `on_downgraded`.
   void downgrade();
-
-  /// The parent of every entry in `line` has been deleted, and their nodes with it.
-  static void on_parent_gone(neighbours& line);
 
   /// Replaces the listener.
   void listen(entry_listener& listener) noexcept { listener_ = &listener; }
 
   bool granted() const noexcept { return state_ == state::granted; }
 
-  /// @returns whether it will be granted once the session is proved alive and its node seen; that is under way.
+  /// @returns whether it will be granted once its node has been seen and the session proved alive; that is under way.
   bool proving() const noexcept { return state_ == state::proving || state_ == state::confirming; }
 
   /// @returns the absolute path of the node; empty before it is known.
   const std::string& node() const noexcept override { return node_; }
 
-  /// @returns the first part of the fencing token: the czxid of the node, or that of the node ahead plus one if no more
-  /// is known. An entry that follows directly on a former one of ours takes its czxid, and goes on with its turns.
+  /// @pre granted. @returns the first part of the fencing token: the czxid of the node. An entry that follows directly on a former one of ours takes its czxid, and goes on with its turns.
   std::int64_t czxid() const noexcept { return czxid_; }
 
   /// @returns the number of the first of its turns.
   std::uint32_t first_turn() const noexcept { return first_turn_; }
 
  private:
-  enum class state : std::uint8_t {
-    disconnected,  ///< waits for a connection
-    peeking,       ///< a try: lists whether a contender is there
-    enqueuing,     ///< create and list are under way
-    recovering,    ///< the reply to the create was lost: looks for our node
-    looking,       ///< lists the contenders ahead
-    watching,      ///< waits for the blocker to go
-    following,     ///< waits for the neighbour ahead, one of ours, to leave
-    confirming,    ///< let in without a list: reads whether its own node is still there
-    proving,       ///< let in; the session has yet to be proved alive
-    granted,
-    replacing,  ///< granted; the node of the writer gives way to that of a reader
-    over,
-  };
+  using state = entry_state;
 
-  /// Of one that waits for a node (most have a neighbour to wait for): those ahead. Of one that a list has let in:
-  /// those behind.
-  struct others {
-    std::string name;         // of the nearest but one ahead, may be empty; of the last behind
-    std::uint32_t count = 0;  // how many there are
-    watch_id watch{};         // on the nearest ahead
+  /// The node that it waits for.
+  struct blocker {
+    watch_id watch;
+    bool alone = false;  // nobody else was ahead
+  };
+  /// Those behind, when a list has let it in.
+  struct behind {
+    std::string last;
+    std::uint32_t count = 0;
   };
 
   void on_connected() override;
@@ -169,20 +165,40 @@ class queue_entry final : public session_observer, public holder, public std::en
   void on_lost(loss_reason why) override;
   void on_proved() override;
   void on_unproved() override;
-  void on_node_seen(bool asked_to_release) override;
+  void on_node_seen(bool asked_to_release, std::int64_t czxid) override;
   void on_node_gone() override;
   void on_node_unseen(reply_code why) override;
 
+  void on_line_forgotten() override { look_again(); }
+  void on_parent_gone() override;
+  std::shared_ptr<neighbour> keep_alive() override { return shared_from_this(); }
+
+  // queue_entry.cpp
+  void become(state next);
   void begin(std::unique_ptr<former_place> former = {});
   void queue_again();
+  void await_connection();
+  void delayed();
+  void resume();
+  void refuse();
+  void exhausted();
+  void fail(errc code, std::string what);
+  bool explain(reply_code code);
+  void finish();
+  void forget_watch();
+  void release_node();
+  void forget_node();
+
+  // entry_enqueue.cpp
   void peek();
   void on_peeked(const reply& listed);
   std::vector<std::string> of_others(const std::vector<std::string>& children) const;
-  void enqueue(std::unique_ptr<former_place> former = {});
-  void send_create(const std::shared_ptr<former_place>& former = {});
+  void enqueue();
+  void create_and_list();
+  request creation();
+  void submit_create(request what, std::uint64_t along, std::function<void(queue_entry&)> then);
   void on_created(reply& created);
-  void on_requeued(const former_place& former, bool listed);
-  void identify();
+  void list_along();
   void on_enqueued(const reply* listed);
   bool take_number();
   void make_parents();
@@ -190,21 +206,27 @@ class queue_entry final : public session_observer, public holder, public std::en
   void recover();
   void on_recovered(const reply& listed);
   void adopt(const std::string& found, const reply& read);
+
+  // entry_requeue.cpp
+  bool requeue(std::unique_ptr<former_place> former);
+  void on_requeued(const former_place& former, bool listed);
+  bool follows_on(const rule& kind, std::string_view other) const;
+
+  // entry_wait.cpp
   void look();
-  void decide(const reply& listed);
-  void watch(const std::string& blocker);
-  bool follows_on(std::string_view other) const;
-  bool bounds_our_czxid(std::string_view blocker) const;
-  void on_watch_set(const std::string& blocker, const reply& read);
-  void on_blocker_event(const std::string& blocker, watch_event event);
-  void on_blocker_gone(const std::string& blocker);
   void look_again();
-  void find_neighbour();
-  queue_entry* neighbour(std::string_view name) const;
-  void follow(queue_entry& ahead);
+  void decide(const reply& listed);
+  void watch(const std::string& name, bool alone);
+  void on_watch_set(const std::string& name, reply_code code);
+  void on_blocker_event(const std::string& name, watch_event event);
+  void on_blocker_gone(const std::string& name);
+  bool refuse_behind_own(const std::vector<std::string>& children);
+  bool follow(std::string_view name);
+  void wait_for_neighbour();
   void step_out();
-  void lose_neighbours();
-  void forget_line();
+
+  // entry_grant.cpp
+  bool unseen() const;
   void admitted();
   void admitted(const admission& seen);
   void admitted_by_neighbour();
@@ -216,19 +238,7 @@ class queue_entry final : public session_observer, public holder, public std::en
   void replace();
   void on_replaced(reply_code code);
   void recover_replacement();
-  void become_reader();
-  void await_connection();
-  void delayed();
-  void resume();
-  void refuse();
-  bool refuse_behind_own(const std::vector<std::string>& children);
-  void exhausted();
-  void fail(errc code, std::string what);
-  bool explain(reply_code code);
-  void finish();
-  void forget_watch();
-  void release_node();
-  void forget_node();
+  void take_replacement();
 
   template <class Callable>
   session::reply_callback unless_stale(Callable what);
@@ -238,8 +248,8 @@ class queue_entry final : public session_observer, public holder, public std::en
   const std::shared_ptr<const std::string> path_;
   entry_listener* listener_;
   const std::shared_ptr<neighbours> line_;
+  const rule* kind_;
   // Packed: many entries may wait.
-  contender_kind kind_;
   patience patience_ = patience::wait;
   state state_ = state::over;
   reply_code created_{};
@@ -256,13 +266,9 @@ class queue_entry final : public session_observer, public holder, public std::en
   std::string node_;
   std::int64_t czxid_ = 0;  // of our tokens; 0: not known yet
   std::unique_ptr<failure> parent_failure_;
-
-  std::optional<std::uint32_t> number_;       // while it is in line_
-  queue_entry* following_ = nullptr;          // the neighbour ahead
-  queue_entry* follower_ = nullptr;           // the neighbour behind
-  std::unique_ptr<std::string> replacement_;  // the path of the reader's node to be
-
-  std::unique_ptr<others> others_;
+  std::unique_ptr<std::string> replacement_;  // the path of the node to be, of another kind
+  std::unique_ptr<blocker> blocker_;
+  std::unique_ptr<behind> behind_;
 };
 
 /// Wraps a callback so that it runs only if nothing else has begun since, and keeps the entry alive until then.

@@ -20,7 +20,7 @@ std::string host_name() {
 
 }  // namespace
 
-std::string describe_owner(std::string_view label, contender_kind kind) {
+std::string describe_owner(std::string_view label, std::string_view kind) {
   using namespace std::chrono;
   static const std::string host = host_name();
   const auto now = time_point_cast<milliseconds>(system_clock::now());
@@ -28,7 +28,7 @@ std::string describe_owner(std::string_view label, contender_kind kind) {
       {"label", label.empty() ? std::string{program_invocation_short_name} : std::string{label}},
       {"host", host},
       {"pid", ::getpid()},
-      {"kind", to_string(kind)},
+      {"kind", kind},
       {"since", fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(system_clock::to_time_t(now)),
                             now.time_since_epoch().count() % 1000)},
   };

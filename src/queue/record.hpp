@@ -7,13 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "base/node_name.hpp"
-
 namespace latchkey::detail {
 
 /// @returns a small JSON object: label, host, pid, kind, and when it was enqueued (UTC, ISO 8601).
 /// @param label of the client; empty: the name of the program
-std::string describe_owner(std::string_view label, contender_kind kind);
+std::string describe_owner(std::string_view label, std::string_view kind);
 
 /// The owner in the record of an entry of latchkey's; empty for the data of other clients.
 struct entry_owner {

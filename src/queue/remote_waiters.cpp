@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "base/path.hpp"
-#include "queue/admission.hpp"
 
 namespace latchkey::detail {
 
-remote_waiters::remote_waiters(client_core& core, std::string path, contender_kind mine,
+remote_waiters::remote_waiters(client_core& core, std::string path, const rule& mine,
                                std::function<bool(std::string_view)> is_ours, std::function<void()> on_answer)
     : core_{core},
       path_{std::move(path)},
@@ -57,12 +56,10 @@ remote_waiters::answer remote_waiters::judge(const reply& listed) const {
   bool here = false;
   bool waiting = false;
   for (const auto& name : listed.children) {
-    const auto theirs = parse_contender(name);
-    if (!theirs) continue;
     const auto path = join(path_, name);
     if (is_ours_(path)) {
       here = true;
-    } else if (blocks(mine_, theirs->kind) && !core_.reaper().removes(path)) {
+    } else if (rival_of(mine_, name) && !core_.reaper().removes(path)) {
       waiting = true;
     }
   }

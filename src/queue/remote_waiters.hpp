@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/node_name.hpp"
+#include "queue/rule.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
@@ -29,8 +29,8 @@ class remote_waiters : public std::enable_shared_from_this<remote_waiters> {
   /// @param mine the kind of the holder
   /// @param is_ours tells the nodes of the holder from those of others, by their absolute paths
   /// @param on_answer runs when the answer changes, except to `unknown` and `asked`
-  remote_waiters(client_core& core, std::string path, contender_kind mine,
-                 std::function<bool(std::string_view)> is_ours, std::function<void()> on_answer);
+  remote_waiters(client_core& core, std::string path, const rule& mine, std::function<bool(std::string_view)> is_ours,
+                 std::function<void()> on_answer);
 
   /// Begins to watch, unless it watches already. Does nothing without a connection.
   void watch();
@@ -47,7 +47,7 @@ class remote_waiters : public std::enable_shared_from_this<remote_waiters> {
 
   client_core& core_;
   const std::string path_;
-  const contender_kind mine_;
+  const rule& mine_;
   const std::function<bool(std::string_view)> is_ours_;
   const std::function<void()> on_answer_;
   answer known_ = answer::unknown;

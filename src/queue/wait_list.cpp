@@ -66,8 +66,8 @@ void refuse_deadlock(const std::string& path, const char* why) {
 }
 
 void throw_destroyed(const std::string& path) {
-  throw error{errc::lock_destroyed, "a call or a ticket still used the lock object; destroy it after they are done",
-              path};
+  throw error{errc::lock_destroyed,
+              "a call or a place in line still used the lock object; destroy it after they are done", path};
 }
 
 }  // namespace latchkey::detail

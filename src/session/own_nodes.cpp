@@ -138,7 +138,7 @@ void own_nodes::on_read(std::uint64_t id, const reply& read) {
   switch (read.code) {
     case reply_code::ok:
       who.watched.is_ = who.watched.watch_ != 0 ? state::watched : state::unwatched;
-      who.on_node_seen(read.data == release_request);
+      who.on_node_seen(read.data == release_request, read.stat.czxid);
       break;
     case reply_code::no_node:
       remove(who);

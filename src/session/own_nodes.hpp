@@ -39,7 +39,7 @@ class node_owner {
   virtual const std::string& node() const noexcept = 0;
   /// The node has been read, and was there.
   /// @param asked_to_release what has been written into it is `release_request`
-  virtual void on_node_seen(bool asked_to_release) = 0;
+  virtual void on_node_seen(bool asked_to_release, std::int64_t czxid) = 0;
   /// The node has been deleted, and is no longer watched.
   virtual void on_node_gone() = 0;
   /// A read has failed, with a code that says nothing about the node.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/layering/check.sh FOLDER: fails when an include in the project in FOLDER points the wrong way (DESIGN, "Layers").
-# A public header `latchkey/x.hpp` belongs to a recipe when there is a `recipes/x.*`.
+# A public header `latchkey/x.hpp` belongs to a recipe when there is a `recipes/x.*`. No word in src is the name of such
+# a file (`mutex` excepted, which is also std's), nor a kind of contender of recipes/rules.hpp, nor one of their markers.
 set -euo pipefail
 
 cd "${1:?which folder?}"
@@ -87,6 +88,16 @@ function check_include(token, quoted,    to, from_part, to_part, public_file, pr
     complain("a public header includes std and latchkey/ only, not " token)
 }
 
+# `src` knows no recipe, not even in a comment.
+function check_words(line,    count, i, words) {
+  for (i in markers) if (index(line, i)) complain("src must not know the marker " i " of a recipe")
+  count = split(line, words, /[^a-z0-9_]+/)
+  for (i = 1; i <= count; ++i) {
+    if (words[i] == "contender_kind" || (words[i] in recipe_names && words[i] != "mutex"))
+      complain("src must not name " words[i] ", which is a recipe")
+  }
+}
+
 function check_file(    line, header, first_code, quoted) {
   header = file ~ /\.(hpp|h|ipp)$/
   line_number = 0
@@ -94,6 +105,7 @@ function check_file(    line, header, first_code, quoted) {
   while ((getline line < file) > 0) {
     ++line_number
     sub(/\r$/, "", line)
+    if (part(file) in rank && part(file) != "recipes" && line !~ /^[ \t]*#[ \t]*include/) check_words(line)
     if (line_number == 1 && header && line !~ /^\/\/ SPDX-License-Identifier: /)
       complain("a header begins with its SPDX line")
     if (first_code == "" && line !~ /^[ \t]*(\/\/.*)?$/) {
@@ -110,6 +122,18 @@ function check_file(    line, header, first_code, quoted) {
   close(file)
 }
 
+# The markers stand in the rows of recipes/rules.cpp: what is quoted and is not a plain word.
+function read_markers(    line) {
+  while ((getline line < "recipes/rules.cpp") > 0) {
+    if (line ~ /^[ \t]*#/) continue
+    while (match(line, /"[^"]*[-_]"/)) {
+      markers[substr(line, RSTART + 1, RLENGTH - 2)] = 1
+      line = substr(line, RSTART + RLENGTH)
+    }
+  }
+  close("recipes/rules.cpp")
+}
+
 BEGIN { rank["base"] = 1; rank["bridge"] = 2; rank["session"] = 3; rank["queue"] = 4; rank["recipes"] = 5 }
 {
   known[$0] = 1
@@ -122,6 +146,7 @@ BEGIN { rank["base"] = 1; rank["bridge"] = 2; rank["session"] = 3; rank["queue"]
   }
 }
 END {
+  read_markers()
   for (i = 1; i <= NR; ++i) {
     file = files[i]
     check_file()

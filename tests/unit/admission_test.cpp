@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "recipes/rules.hpp"
+
 namespace latchkey::detail {
 namespace {
 
@@ -16,6 +18,12 @@ using verdict = admission::verdict;
 const std::string a = "_c_aa-lock-0000000001";
 const std::string b = "_c_bb-lock-0000000002";
 const std::string c = "_c_cc-lock-0000000010";
+
+admission admit(const names& children, std::string_view me) {
+  return detail::admit(children, me, rule_of(parse_contender(me)->kind));
+}
+
+bool is_held(const names& children, contender_kind mine) { return detail::is_held(children, rule_of(mine)); }
 
 }  // namespace
 
@@ -30,11 +38,9 @@ TEST_SUITE("admission") {
     const auto third = admit(children, c);
     CHECK(third.what == verdict::wait);
     CHECK(third.blocker == b);
-    CHECK(third.next_blocker == a);
     CHECK(third.blockers == 2);
     const auto second = admit(children, b);
     CHECK(second.blocker == a);
-    CHECK(second.next_blocker.empty());
     CHECK(second.blockers == 1);
   }
 
@@ -91,6 +97,19 @@ TEST_SUITE("admission") {
     CHECK_FALSE(is_held(names{r1}, contender_kind::read));
   }
 
+  TEST_CASE("who waits for whom is mutual, and only a writer may become another kind") {
+    const auto all = {contender_kind::lock, contender_kind::read, contender_kind::write};
+    for (const auto one : all) {
+      const auto& kind = rule_of(one);
+      CHECK(kind.exclusive() == (one != contender_kind::read));
+      CHECK((kind.downgraded == &rule_of(contender_kind::read)) == (one == contender_kind::write));
+      for (const auto other : all) {
+        CHECK(blocks(one, other) == blocks(other, one));
+        CHECK(kind.may_be_back(rule_of(other)) == (one != contender_kind::read && other == contender_kind::write));
+      }
+    }
+  }
+
   TEST_CASE("the verdict does not depend on the order of the list") {
     std::mt19937 random{7};
     names children;
@@ -100,7 +119,6 @@ TEST_SUITE("admission") {
       std::shuffle(children.begin(), children.end(), random);
       const auto result = admit(children, "_c_x30-lock-0000000040");
       REQUIRE(result.blocker == "_c_x29-lock-0000000039");
-      REQUIRE(result.next_blocker == "_c_x28-lock-0000000038");
       REQUIRE(result.blockers == 30);
     }
   }

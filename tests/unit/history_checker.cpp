@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "queue/admission.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey::testing {
 namespace {

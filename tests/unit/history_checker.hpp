@@ -13,7 +13,7 @@
 #include <latchkey/fencing_token.hpp>
 
 #include "base/deadline.hpp"
-#include "base/node_name.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey::testing {
 

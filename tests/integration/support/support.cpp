@@ -16,7 +16,7 @@
 #include <boost/fiber/operations.hpp>
 #endif
 
-#include "base/node_name.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey::testing {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "base/node_name.hpp"
+#include "recipes/rules.hpp"
 #include "session/own_nodes.hpp"
 
 namespace latchkey::testing {

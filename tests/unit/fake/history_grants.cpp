@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "fake/history.hpp"
-#include "queue/admission.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey::testing {
 

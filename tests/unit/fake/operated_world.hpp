@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/node_name.hpp"
+#include "recipes/rules.hpp"
 #include "base/path.hpp"
 #include "fake/calm_world.hpp"
 

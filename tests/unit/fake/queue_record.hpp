@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/node_name.hpp"
+#include "recipes/rules.hpp"
 #include "fake/fake_ensemble.hpp"
 
 namespace latchkey::testing {

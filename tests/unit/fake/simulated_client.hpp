@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "base/node_name.hpp"
+#include "recipes/rules.hpp"
 #include "base/path.hpp"
 #include "fake/fake_connector.hpp"
 #include "recipes/cohort.hpp"

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The rules of the locks, one for each kind of contender.
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "queue/rule.hpp"
+
+namespace latchkey::detail {
+
+enum class contender_kind : std::uint8_t { lock, read, write };
+
+const rule& rule_of(contender_kind kind) noexcept;
+
+inline std::string_view to_string(contender_kind kind) noexcept { return rule_of(kind).name; }
+
+/// @returns whether a contender of kind `theirs` that is ahead must go before one of kind `mine` is let in.
+inline bool blocks(contender_kind theirs, contender_kind mine) noexcept {
+  return rule_of(mine).waits_for_kind(rule_of(theirs));
+}
+
+/// Where a child of a lock path stands in the queue.
+struct position {
+  std::uint32_t number = 0;
+  contender_kind kind{};
+
+  friend bool operator==(const position&, const position&) = default;
+};
+
+/// @returns the position of the child with this name; nothing for one that is not a contender (any name is tolerated).
+std::optional<position> parse_contender(std::string_view name) noexcept;
+
+}  // namespace latchkey::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How an entry follows on a former one of the same object: both in one transaction.
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/path.hpp"
+#include "queue/queue_entry.hpp"
+
+namespace latchkey::detail {
+
+std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn) {
+  constexpr auto enough = std::numeric_limits<std::uint32_t>::max() / 2;  // turns: a token has no room for more
+  turn = std::max(turn, first_turn_);
+  const bool of_use =
+      state_ == state::granted && kind_->exclusive() && turn < enough && !followed() && through().connected();
+  if (!of_use) {
+    leave();
+    return nullptr;
+  }
+  const auto self = shared_from_this();
+  auto left = std::make_unique<former_place>(
+      former_place{.node = node_, .next = {czxid_, turn}, .contended = waited_, .last = {}, .behind = 0});
+  if (behind_) {
+    left->last = std::move(behind_->last);
+    left->behind = behind_->count;
+  }
+  core_->reaper().remove_soon(node_);
+  finish();
+  step_out();
+  return left;
+}
+
+/// The create, and the deletion of the former node, in one transaction. @returns false if it is too late for that.
+bool queue_entry::requeue(std::unique_ptr<former_place> former) {
+  if (line_ && line_->anybody()) return false;
+  const auto along = core_->reaper().hand_over(former->node);
+  if (along == 0) return false;
+  become(state::asking);
+  auto both = creation();
+  both.kind = operation::requeue;
+  both.paths = {former->node};
+  const bool lists = former->contended && former->last.empty();  // otherwise the number may tell
+  submit_create(std::move(both), along, [former = std::shared_ptr{std::move(former)}, lists](queue_entry& self) {
+    self.on_requeued(*former, lists);
+  });
+  if (lists) list_along();
+  return true;
+}
+
+/// The transaction has made our node and deleted that of the former place, or has done nothing. If the two numbers
+/// follow on one another, nobody has queued between the former grant and now: the former node was there all the time,
+/// so the parent is the same, and who was ahead of it had left. So this place is granted without a look, and is one
+/// more turn of the former one: of all other tokens the earlier ones are smaller, the later ones larger. If the number
+/// follows on that of the last who stood behind the former place when that was let in, nobody has come since then, and
+/// he is the one to wait for.
+///
+/// The answer does not tell the czxid of the node; the first read of the node does.
+/// @param listed whether the answer to a list comes next
+void queue_entry::on_requeued(const former_place& former, bool listed) {
+  switch (created_) {
+    case reply_code::ok:
+      break;
+    case reply_code::unknown_outcome:
+    case reply_code::not_sent:
+    case reply_code::session_over:
+      if (!listed) on_enqueued(nullptr);
+      return;
+    default:
+      // One of the two was refused: alone the create will tell why, if it was that. (It is sent again, so behind
+      // creates of the same object that have been sent meanwhile.)
+      return enqueue();
+  }
+  if (!take_number()) return exhausted();
+  if (follows_on(*kind_, last_component(former.node))) {
+    czxid_ = former.next.czxid;
+    first_turn_ = former.next.turn;
+    return admitted();
+  }
+  if (const auto last = former.last.empty() ? std::nullopt : rival_of(*kind_, former.last);
+      last && follows_on(*last->kind, former.last)) {
+    return watch(former.last, former.behind == 1);
+  }
+  if (!listed) look();
+}
+
+/// @returns whether no contender was created between that one, of that kind, and us.
+bool queue_entry::follows_on(const rule& kind, std::string_view other) const {
+  const auto before = kind.number(other);
+  return before && *before + 1 == kind_->number(last_component(node_));
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The life of an entry, as a table.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace latchkey::detail {
+
+enum class entry_state : std::uint8_t {
+  over,          ///< not begun, or ended: what it had is with the reaper
+  disconnected,  ///< waits for a connection
+  asking,        ///< to look, enqueue, list, recover or downgrade: the answer says how it goes on
+  waiting,       ///< for the one ahead to go: with a watch on its node, or as its neighbour
+  confirming,    ///< let in without a list: reads whether its own node is still there
+  proving,       ///< let in: the session has yet to be proved alive
+  granted,
+};
+
+/// @returns whether an entry may go from one state to the other. Every state may end (`leave`, a failure, a loss), may
+/// lose its connection, and may have to begin again (its session is over, its node was deleted).
+constexpr bool may_follow(entry_state from, entry_state to) noexcept {
+  // clang-format off
+  // to:               over   disconnected  asking  waiting  confirming  proving  granted
+  constexpr std::array<std::array<bool, 7>, 7> table{{
+      /* over */         {false, true,         false,  false,   false,      false,   false},  // start
+      /* disconnected */ {true,  true,         true,   false,   false,      false,   false},  // connected
+      /* asking */       {true,  true,         true,   true,    true,       true,    true},   // somebody or nobody ahead
+      /* waiting */      {true,  true,         true,   true,    true,       true,    true},   // the one ahead has gone
+      /* confirming */   {true,  true,         true,   false,   true,       true,    true},   // its node is there
+      /* proving */      {true,  true,         true,   false,   true,       true,    true},   // a quorum has answered
+      /* granted */      {true,  true,         true,   false,   false,      true,    false},  // downgrade, refresh
+  }};
+  // clang-format on
+  return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+}
+
+}  // namespace latchkey::detail
