@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads CTest's JUnit report, prints "<passed> <failed>". An entry that is a doctest program counts as its test cases,
-# any other as one. What crashed, timed out, could not start or ended without a summary has failed at least once.
+# Reads CTest's JUnit report, prints "<name>\t<passed>\t<failed>\t<seconds>" for each entry that ran. A doctest program
+# counts as its test cases, any other entry as one. What crashed, timed out, could not start or ended without a summary
+# has failed at least once.
 
 function begin_entry(line) {
-  name = status = line
+  name = status = seconds = line
   sub(/^.*<testcase name="/, "", name)
   sub(/" classname=".*$/, "", name)
   sub(/^.* status="/, "", status)
   sub(/".*$/, "", status)
+  sub(/^.* time="/, "", seconds)
+  sub(/".*$/, "", seconds)
   cases_passed = cases_failed = summaries = is_doctest = skipped = 0
   inside = 1
 }
@@ -15,8 +18,8 @@ function begin_entry(line) {
 function end_entry() {
   inside = 0
   if (status == "disabled" || (status == "notrun" && skipped)) return
-  passed += cases_passed
-  failed += cases_failed
+  passed = cases_passed
+  failed = cases_failed
   if (status == "run") {
     if (summaries == 0 && is_doctest) {  # somebody called exit(0)
       print name ": ended without doctest\047s summary" > "/dev/stderr"
@@ -25,6 +28,7 @@ function end_entry() {
   } else if (cases_failed == 0) {
     ++failed
   }
+  printf "%s\t%d\t%d\t%.3f\n", name, passed, failed, seconds
 }
 
 /^\t<testcase / { begin_entry($0) }
@@ -40,4 +44,3 @@ inside && /\[doctest\] test cases: *[0-9]+ \| *[0-9]+ passed \| *[0-9]+ failed/ 
   ++summaries
 }
 inside && /^\t<\/testcase>/ { end_entry() }
-END { print passed + 0, failed + 0 }

@@ -5,7 +5,7 @@ latchkey_doctest(NAME <target> LABELS <label>... [SUITES <suite>...] [TIMEOUT <s
 Registers the doctest program <target> with CTest: an entry per test suite of SUITES, or one for all of it.
 - An entry whose filter matches no test case fails, although doctest then exits with 0.
 - With SUITES, one more entry fails when the program has a test case outside of them: no test stays behind unnoticed.
-- Labels: `unit` (no server), `integration` and `interop` (start servers: run alone), `tsan` (uses no fiber: runs under TSan too), ...
+- Labels: `unit` (no server), `integration` and `interop` (an ensemble each: one at a time), `tsan` (uses no fiber: runs under TSan too), ...
 - TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for those that start servers 300.
 ]=]
 
@@ -27,10 +27,11 @@ function(latchkey_doctest)
     endif()
   endforeach()
 
-  set(serial FALSE)
   set(timeout 120)
+  set(of_servers)
   if("integration" IN_LIST arg_LABELS OR "interop" IN_LIST arg_LABELS)
-    set(serial TRUE)
+    # They mostly wait: what needs a processor runs meanwhile, so they begin first.
+    set(of_servers RESOURCE_LOCK ensemble COST 1000)
     set(timeout 300)
   endif()
   if(arg_TIMEOUT)
@@ -58,7 +59,7 @@ function(latchkey_doctest)
   set_tests_properties(${entries} PROPERTIES
     LABELS "${arg_LABELS}"
     TIMEOUT ${timeout}
-    RUN_SERIAL ${serial}
+    ${of_servers}
     # Beside the exit code, not instead of it, as PASS_REGULAR_EXPRESSION would be.
     FAIL_REGULAR_EXPRESSION "\\[doctest\\] test cases: +0 \\|")
 

@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds, runs the tests. The last line is "<n> passed, <n> failed", in test cases.
 #
-#   tests/run.sh               everything; unit and integration again under ASan and UBSan; without fibers also under TSan
-#   tests/run.sh LABEL         only the tests with this label: unit, integration, testcluster, package, ...
-#   tests/run.sh --asan [LABEL]    only under ASan and UBSan; so does LATCHKEY_SANITIZE=1
-#   tests/run.sh --tsan        only the tests without fibers, under TSan
+#   tests/run.sh [--plain] [--asan] [--tsan] [LABEL...]
 #
-# Everything a run wrote is kept in build/<preset>/: build.log, tests.log, tests.xml.
+#   --plain   all tests, without sanitizers; the default
+#   --asan    the tests unit and integration, under ASan and UBSan; so does LATCHKEY_SANITIZE=1
+#   --tsan    the tests without fibers, under TSan
+#   LABEL     only tests with this label: unit, integration, interop, testcluster, package, model, chaos, ...
+#
+# Options may be combined: each names a stage, and the stages run in the order above. A stage that cannot be built counts
+# as one failure, and the next one begins. With CI=true warnings are errors.
+#
+# Everything a stage wrote is kept in build/<preset>/: build.log, tests.log, tests.xml. The presets are ci, asan, tsan.
 set -euo pipefail
 
 # shellcheck source=tests/setup.sh
@@ -15,26 +20,53 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 passed=0
 failed=0
+results=$(mktemp) # for tests/summary.awk
+verdict_is_due=
 
 finish() {
-  printf '\n%d passed, %d failed\n' "$passed" "$failed"
-  if ((failed > 0 || passed == 0)); then exit 1; fi
-  exit 0
+  local status=$?
+  if [[ -n $verdict_is_due ]]; then
+    # Only a script that has been ended gets here before a stage has passed or failed.
+    if ((status != 0 && failed == 0)); then failed=1; fi
+    heading summary
+    awk -f "$latchkey_root/tests/summary.awk" "$results"
+    printf '\n%d passed, %d failed\n' "$passed" "$failed"
+    if ((failed > 0 || passed == 0)); then status=1; fi
+  fi
+  rm -f "$results"
+  exit "$status"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+# A record for tests/summary.awk.
+record() {
+  local IFS=$'\t'
+  printf '%s\n' "$*" >>"$results"
 }
 
-# What keeps the tests from running is a failure too, and is counted.
-give_up() {
-  echo "$*" >&2
+# What keeps the tests of a preset from running is a failure too, and is counted: preset, sentence
+broken() {
+  record broken "$@"
   failed=$((failed + 1))
-  finish
 }
 
-# preset, then the targets.
-prepare() {
-  local preset=$1 log="$latchkey_root/build/$1/build.log"
-  shift
-  mkdir -p "$(dirname "$log")"
-  build "$preset" "$@" 2>&1 | tee "$log" || give_up "The build of the preset $preset failed: see $log"
+# Passes on the messages of compilers. Of ninja's lines "[3/240] ..." only the newest on a terminal, else one every 20 s.
+show_progress() {
+  local line next=0 dirty=
+  while IFS= read -r line; do
+    if [[ ! $line =~ ^\[[0-9]+/[0-9]+\]\  ]]; then
+      printf '%s%s\n' "$dirty" "$line"
+      dirty=
+    elif [[ -t 1 ]]; then
+      printf '\r\e[K%s' "${line:0:100}"
+      dirty=$'\r\e[K'
+    elif ((SECONDS >= next)); then
+      printf '%s\n' "$line"
+      next=$((SECONDS + 20))
+    fi
+  done
+  printf '%s' "$dirty"
 }
 
 # preset -> its labels, one a line.
@@ -43,49 +75,127 @@ labels_of() { ctest --test-dir "$latchkey_root/build/$1" --print-labels 2>/dev/n
 # preset, label
 has_label() { [[ $'\n'$(labels_of "$1")$'\n' == *$'\n'"$2"$'\n'* ]]; }
 
-# preset, then CTest's options that choose the tests.
-run_tests() {
-  local preset=$1 folder="$latchkey_root/build/$1" outcome=0 run_passed run_failed
+# preset; ends the script if a label is not one.
+check_labels() {
+  local label
+  for label in "${labels[@]}"; do
+    if ! has_label "$1" "$label"; then
+      echo "no test of the preset $1 has the label '$label'; the labels are: $(labels_of "$1" | paste -sd ' ')" >&2
+      verdict_is_due=
+      exit 2
+    fi
+  done
+}
+
+# preset, then the targets.
+compile() {
+  local preset=$1 log="$latchkey_root/build/$1/build.log"
   shift
+  build "$preset" "$@" 2>&1 | tee "$log" | show_progress && return
+  echo "the build of the preset $preset failed: see $log" >&2
+  return 1
+}
+
+# preset, seconds that its build took, then CTest's options that choose the tests.
+run_tests() {
+  local preset=$1 built_in=$2 folder="$latchkey_root/build/$1" start=$SECONDS outcome=0 p=0 f=0
+  shift 2
   heading "running the tests of the preset $preset"
   rm -f "$folder/tests.xml"
   # The sizes: CTest would shorten the output that is counted.
   ctest --test-dir "$folder" --parallel "$(nproc)" --output-on-failure --no-tests=error "$@" \
     --output-junit "$folder/tests.xml" --test-output-size-passed 100000000 --test-output-size-failed 100000000 || outcome=$?
   cp -f "$folder/Testing/Temporary/LastTest.log" "$folder/tests.log" 2>/dev/null || true
-  run_passed=0 run_failed=0
+  record stage "$preset" "$built_in" "$((SECONDS - start))"
   if [[ -f $folder/tests.xml ]]; then
-    read -r run_passed run_failed < <(awk -f "$latchkey_root/tests/count.awk" "$folder/tests.xml")
+    awk -f "$latchkey_root/tests/count.awk" "$folder/tests.xml" >"$folder/tests.counts"
+    sed 's/^/entry\t/' "$folder/tests.counts" >>"$results"
+    read -r p f < <(awk -F '\t' '{ p += $2; f += $3 } END { print p + 0, f + 0 }' "$folder/tests.counts")
   fi
+  passed=$((passed + p))
+  failed=$((failed + f))
   # CTest has the last word on whether something failed.
-  if ((outcome != 0 && run_failed == 0)); then run_failed=1; fi
-  printf 'preset %s: %d test cases passed, %d failed; the full log is %s\n' \
-    "$preset" "$run_passed" "$run_failed" "$folder/tests.log"
-  passed=$((passed + run_passed))
-  failed=$((failed + run_failed))
+  if ((outcome != 0 && f == 0)); then broken "$preset" "CTest failed with exit code $outcome"; fi
+  echo "the full log is $folder/tests.log"
 }
 
-mode=
-label=
+# What CTest is asked for when labels are given: preset's tests with one of them.
+with_labels() { printf -- '--label-regex\n^(%s)$\n' "$(printf '%s\n' "${labels[@]}" | paste -sd '|')"; }
+
+# preset, its options of CMake, the targets, and CTest's options; each but the first as the name of an array.
+stage() {
+  local preset=$1 start=$SECONDS
+  local -n of_cmake=$2 of_build=$3 of_ctest=$4
+  if ! configure "$preset" "${of_cmake[@]}"; then
+    record stage "$preset" "$((SECONDS - start))"
+    broken "$preset" "CMake failed"
+    return
+  fi
+  check_labels "$preset"
+  if ! compile "$preset" "${of_build[@]}"; then
+    record stage "$preset" "$((SECONDS - start))"
+    broken "$preset" "the build failed, see build/$preset/build.log"
+    return
+  fi
+  run_tests "$preset" "$((SECONDS - start))" "${of_ctest[@]}"
+}
+
+# shellcheck disable=SC2034 # the arrays: `stage` gets their names
+test_plain() {
+  local -a options=(-DLATCHKEY_BUILD_TESTS=ON -DLATCHKEY_BUILD_INTEROP_TESTS=ON -DLATCHKEY_BUILD_EXAMPLES=ON)
+  local -a targets=(all all_verify_interface_header_sets) chosen=(--label-exclude '^bench$') # they measure; nothing can fail
+  # Only CI insists on no warnings: a newer compiler than ours has new ones.
+  if [[ ${CI:-} == true ]]; then options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); else options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF); fi
+  if ((${#labels[@]} > 0)); then mapfile -t chosen < <(with_labels); fi
+  stage ci options targets chosen
+}
+
+# shellcheck disable=SC2034
+test_asan() {
+  local -a options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
+  # Where our code runs in one process.
+  local -a chosen=(--label-regex '^(unit|integration)$' --label-exclude '^source$')
+  local -a targets=(unit_tests bounded_close_tests fake_tests allocation_tests histories_tests chaos_tests
+    integration_tests zookeeper_handle_tests)
+  if ((${#labels[@]} > 0)); then
+    targets=(all)
+    mapfile -t chosen < <(with_labels)
+  fi
+  # Of each part: memory is watched in fewer, they are six times slower.
+  LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" stage asan options targets chosen
+}
+
+# shellcheck disable=SC2034
+test_tsan() {
+  local -a options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
+  local -a targets=(tsan_tests) chosen=(--label-regex '^tsan$') more=()
+  if ((${#labels[@]} > 0)); then mapfile -t more < <(with_labels); fi
+  chosen+=("${more[@]}") # both
+  stage tsan options targets chosen
+}
+
+plain='' asan='' tsan=''
+labels=()
 while (($# > 0)); do
   case $1 in
-    --asan | --tsan) mode=${1#--} ;;
+    --plain) plain=1 ;;
+    --asan) asan=1 ;;
+    --tsan) tsan=1 ;;
     -h | --help)
-      sed -n '3,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '3,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     -*)
       echo "unknown option $1; see tests/run.sh --help" >&2
       exit 2
       ;;
-    *) label=$1 ;;
+    *) labels+=("$1") ;;
   esac
   shift
 done
-if [[ -z $mode && ${LATCHKEY_SANITIZE:-0} == 1 ]]; then mode=asan; fi
-
-latchkey_packages+=("${latchkey_interop_packages[@]}")
-install_packages
+if [[ -z $plain$asan$tsan ]]; then
+  if [[ ${LATCHKEY_SANITIZE:-0} == 1 ]]; then asan=1; else plain=1; fi
+fi
 
 # Fibers keep their frames on stacks of their own, where the search for use after return does not work. The C client asks for
 # as much memory as a lying server says, and copes when there is none.
@@ -94,60 +204,9 @@ export LSAN_OPTIONS="${LSAN_OPTIONS:-suppressions=$latchkey_root/tests/lsan.supp
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1:allocator_may_return_null=1:suppressions=$latchkey_root/tests/tsan.supp}"
 
-# Only CI insists on no warnings: a newer compiler than ours has new ones. Else the build is shared with examples/run.sh.
-normal=dev
-if [[ ${CI:-} == true ]]; then normal=ci; fi
-
-check_label() { # preset
-  if [[ -n $label ]] && ! has_label "$1" "$label"; then
-    echo "no test has the label '$label'; the labels are: $(labels_of "$1" | paste -sd ' ')" >&2
-    exit 2
-  fi
-}
-
-test_normal() {
-  configure "$normal" -DLATCHKEY_BUILD_TESTS=ON -DLATCHKEY_BUILD_INTEROP_TESTS=ON -DLATCHKEY_BUILD_EXAMPLES=ON || give_up "CMake failed"
-  check_label "$normal"
-  prepare "$normal" all all_verify_interface_header_sets
-  if [[ -n $label ]]; then
-    run_tests "$normal" --label-regex "^$label\$"
-  else
-    run_tests "$normal" --label-exclude '^bench$' # they measure; nothing can fail
-  fi
-}
-
-test_asan() {
-  configure asan -DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF || give_up "CMake failed"
-  check_label asan
-  if [[ -n $label ]]; then
-    prepare asan all
-  else
-    prepare asan unit_tests bounded_close_tests fake_tests allocation_tests histories_tests chaos_tests integration_tests zookeeper_handle_tests
-  fi
-  export LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" # of each part: memory is watched in fewer, they are six times slower
-  if [[ -n $label ]]; then
-    run_tests asan --label-regex "^$label\$"
-  else
-    run_tests asan --label-regex '^(unit|integration)$' --label-exclude '^source$' # where our code runs in one process
-  fi
-}
-
-test_tsan() {
-  configure tsan -DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF || give_up "CMake failed"
-  if ! has_label tsan tsan; then return; fi # what has the label depends on the build
-  prepare tsan tsan_tests
-  run_tests tsan --label-regex '^tsan$'
-}
-
-case $mode in
-  asan) test_asan ;;
-  tsan) test_tsan ;;
-  *)
-    test_normal
-    if [[ -z $label ]]; then
-      test_asan
-      test_tsan
-    fi
-    ;;
-esac
-finish
+verdict_is_due=1
+latchkey_packages+=("${latchkey_interop_packages[@]}")
+install_packages
+if [[ -n $plain ]]; then test_plain; fi
+if [[ -n $asan ]]; then test_asan; fi
+if [[ -n $tsan ]]; then test_tsan; fi

@@ -96,8 +96,8 @@ TEST_SUITE("budget") {
     holder.lock();
     counted here;
     mutex lock{here.owner, path};
-    on_threads all;
     signal granted;
+    on_threads all;
     all.start([&] {
       lock.lock();
       granted.set();

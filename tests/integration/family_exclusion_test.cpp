@@ -107,8 +107,9 @@ TEST_SUITE("family exclusion") {
             }
           });
         }
-        work.join();
+        work.wait();
         done.wait();  // a scheduler must not end while others have fibers of its thread
+        work.join();
       });
     }
     pool.join();

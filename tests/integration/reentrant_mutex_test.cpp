@@ -213,8 +213,9 @@ TEST_SUITE("reentrant mutex") {
             lock.unlock_checked();
           });
         }
-        work.join();
+        work.wait();
         done.wait();  // a scheduler must not end while others have fibers of its thread
+        work.join();
       });
     }
     pool.join();

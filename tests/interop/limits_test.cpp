@@ -4,7 +4,6 @@
 #include <latchkey/mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
 
-#include <future>
 #include <stop_token>
 
 #include <doctest/doctest.h>
@@ -58,14 +57,15 @@ TEST_SUITE("limits") {
     python.queue_up("lock_read", path);
     REQUIRE(queued(path, 2));
     std::stop_source gives_up;
-    auto behind = std::async(std::launch::async, [&, stop = gives_up.get_token()] { return ours.lock(stop); });
+    on_threads behind;
+    behind.start([&] { CHECK_FALSE(ours.lock(gives_up.get_token())); });
     REQUIRE(queued(path, 3));
     first.release();
     const auto node = path + "/" + queue_at(path).back();
     CHECK(eventually([&] { return watches(python.session(), node); }));
     CHECK_FALSE(python.answered());
     gives_up.request_stop();
-    CHECK_FALSE(behind.get());
+    behind.join();
     python.granted();
     python.release();
   }

@@ -1,93 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Everything that waits is tested twice: from plain threads and from fibers.
+/// Everything that waits is tested twice: from plain threads and from fibers. When one actor of a test fails, the
+/// others end: what they wait for may never come.
 
-#include <cstddef>
+#include <atomic>
 #include <exception>
 #include <functional>
-#include <future>
-#include <memory>
+#include <stdexcept>
+#include <stop_token>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #ifndef LATCHKEY_WITHOUT_FIBERS
 #include <boost/fiber/fiber.hpp>
-#include <boost/fiber/future.hpp>
 #endif
 
 #include "support/lateness.hpp"
 
 namespace latchkey::testing {
 
-/// Bodies, each on a thread of its own.
-class on_threads {
+/// Thrown by `signal::wait()`, `pause()` and `eventually()` when another actor of the test has failed.
+class called_off : public std::runtime_error {
  public:
-  ~on_threads() { wait(); }
+  using std::runtime_error::runtime_error;
+};
 
-  void start(std::function<void()> body) {
-    std::packaged_task<void()> task{[body = std::move(body)] {
-      be_late();
-      body();
-    }};
-    results_.push_back(task.get_future());
-    threads_.emplace_back(std::move(task));
+/// Ends the waits of all actors, and closes each `client` of the test. The first reason counts. Does not suspend.
+void call_off(std::exception_ptr reason);
+
+/// @throws called_off if the test is called off
+void throw_if_called_off();
+
+/// @throws the reason why the test is called off, if it is
+void rethrow_failure();
+
+/// @returns a token on which stop is requested when the test is called off.
+std::stop_token when_called_off();
+
+/// Counts the groups of actors. When the last one has gone the next test begins, and nothing is called off any more.
+class group_count {
+ public:
+  group_count();
+  ~group_count();
+  group_count(const group_count&) = delete;
+  group_count& operator=(const group_count&) = delete;
+};
+
+/// Bodies, each on a thread or in a fiber of its own. Groups may be nested.
+template <class Thread>
+class group_of_actors {
+ public:
+  group_of_actors() = default;
+  /// A test that ends without `join()` has failed: its actors are called off.
+  ~group_of_actors() {
+    if (!running_.empty()) call_off(std::make_exception_ptr(called_off{"the test ended before its actors"}));
+    wait();
   }
 
-  /// Waits for all of them. @throws what the first of them has thrown
+  void start(std::function<void()> body) {
+    running_.emplace_back([body = std::move(body)] {
+      try {
+        if constexpr (std::is_same_v<Thread, std::thread>) be_late();
+        body();
+      } catch (...) {
+        call_off(std::current_exception());
+      }
+    });
+  }
+
+  /// Waits for all of them, whether they fail or not.
+  void wait() {
+    for (auto& each : running_) each.join();
+    running_.clear();
+  }
+
+  /// Waits for all of them. @throws what the first actor of the test that failed has thrown
   void join() {
     wait();
-    for (auto& result : std::exchange(results_, {})) result.get();
+    rethrow_failure();
   }
 
  private:
-  void wait() {
-    for (auto& each : threads_) each.join();
-    threads_.clear();
-  }
-
-  std::vector<std::thread> threads_;
-  std::vector<std::future<void>> results_;
+  group_count counted_;
+  std::vector<Thread> running_;
 };
+
+class on_threads : public group_of_actors<std::thread> {};
 
 #ifdef LATCHKEY_WITHOUT_FIBERS
 
 /// The kinds of actors, for TEST_CASE_TEMPLATE.
 #define LATCHKEY_ACTORS on_threads
 
-using promise_to_actors = std::promise<void>;
-
 #else
 
 #define LATCHKEY_ACTORS on_threads, on_fibers
 
-/// Bodies, each in a fiber of its own, all on the calling thread: while one waits, the others run.
-class on_fibers {
- public:
-  ~on_fibers() { wait(); }
-
-  void start(std::function<void()> body) {
-    boost::fibers::packaged_task<void()> task{std::move(body)};
-    results_.push_back(task.get_future());
-    fibers_.emplace_back(std::move(task));
-  }
-
-  void join() {
-    wait();
-    for (auto& result : std::exchange(results_, {})) result.get();
-  }
-
- private:
-  void wait() {
-    for (auto& each : fibers_) each.join();
-    fibers_.clear();
-  }
-
-  std::vector<boost::fibers::fiber> fibers_;
-  std::vector<boost::fibers::future<void>> results_;
-};
-
-using promise_to_actors = boost::fibers::promise<void>;
+/// All on the calling thread: while one waits, the others run.
+class on_fibers : public group_of_actors<boost::fibers::fiber> {};
 
 #endif
 
@@ -96,16 +109,16 @@ class signal {
  public:
   void set() {
     be_late();
-    promise_.set_value();
+    set_ = true;
   }
-  void wait() {
-    future_.wait();
+  /// @throws called_off when an actor of the test has failed: who would have set it may have ended
+  void wait() const {
+    while (!set_) pause();
     be_late();
   }
 
  private:
-  promise_to_actors promise_;
-  decltype(promise_.get_future().share()) future_ = promise_.get_future().share();
+  std::atomic<bool> set_{false};
 };
 
 }  // namespace latchkey::testing

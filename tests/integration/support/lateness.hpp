@@ -8,4 +8,8 @@ namespace latchkey::testing {
 /// its own speed for granted. Other fibers of this thread go on meanwhile.
 void be_late();
 
+/// Lets other fibers of this thread run, and the rest of the machine: a step of a poll, never a proof.
+/// @throws called_off when an actor of the test has failed
+void pause();
+
 }  // namespace latchkey::testing

@@ -67,6 +67,7 @@ std::chrono::milliseconds patience() { return 15s * slowdown; }
 void pause() {
   be_late();
   sleep_for(2ms);
+  throw_if_called_off();
 }
 
 void be_late() {

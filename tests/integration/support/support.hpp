@@ -12,6 +12,7 @@
 #include <latchkey/testing/proxy.hpp>
 
 #include "support/actors.hpp"
+#include "support/client.hpp"
 
 namespace latchkey::testing {
 
@@ -30,10 +31,8 @@ client_options quick(std::chrono::milliseconds session_timeout = 4s);
 /// pace.
 std::chrono::milliseconds patience();
 
-/// Lets other fibers of this thread run, and the rest of the machine: a step of a poll, never a proof.
-void pause();
-
 /// Polls until `pred` holds, for `patience()` at most. @returns whether it held.
+/// @throws called_off when an actor of the test has failed
 template <class Predicate>
 bool eventually(Predicate pred) {
   const auto end = std::chrono::steady_clock::now() + patience();

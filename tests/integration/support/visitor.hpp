@@ -23,17 +23,21 @@ class visitor {
   using time_point = boottime_clock::time_point;
 
   template <class Lock>
-  explicit visitor(Lock& lock) : thread_{[this, &lock] { visit(lock); }} {}
-  ~visitor() { gone(); }
+  explicit visitor(Lock& lock) {
+    thread_.start([this, &lock] { visit(lock); });
+  }
+  ~visitor() {
+    give_up();
+    thread_.wait();
+  }
 
   bool granted() const { return granted_; }
   bool lost() const { return lost_; }
   void leave() { leaving_ = true; }
   /// Waits until it has unlocked; one that still waits for the lock gives up.
   void gone() {
-    leave();
-    if (!granted()) stop_.request_stop();
-    if (thread_.joinable()) thread_.join();
+    give_up();
+    thread_.join();
   }
 
   /// @returns for how long both saw that they hold the lock at the same time; not above zero: never.
@@ -43,6 +47,10 @@ class visitor {
   }
 
  private:
+  void give_up() {
+    leave();
+    if (!granted()) stop_.request_stop();
+  }
   bool has_held() const { return granted_ && last_held_.load() != time_point::min(); }
 
   template <class Lock>
@@ -66,7 +74,7 @@ class visitor {
   std::atomic<bool> lost_{false};
   std::atomic<bool> leaving_{false};
   std::stop_source stop_;
-  std::thread thread_;
+  on_threads thread_;
 };
 
 /// Prints and returns an overlap.
