@@ -73,6 +73,7 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   // Of a `latchkey::ticket`. Without the monitor; they wait.
   std::optional<std::size_t> ahead(duration timeout, std::stop_token stop);
   bool wait(duration timeout, std::stop_token stop);
+  void wait();
   void cancel() noexcept;
   bool lost() const;
   void requeue();
@@ -103,6 +104,7 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   void conclude(waiter::outcome what);
   void require_place() const;
   failure place_lost() const;
+  [[noreturn]] void raise_refused() const;
 
   static constexpr auto none = static_cast<std::size_t>(-1);
 

@@ -42,6 +42,10 @@ bool fair_place::wait(duration timeout, std::stop_token stop) {
   return me && await(monitor, me, std::move(stop), [this](const auto& who) { line_->cancel(who); });
 }
 
+void fair_place::wait() {
+  if (!wait(duration::max(), {})) raise_refused();
+}
+
 void fair_place::cancel() noexcept {
   line_->core_->monitor().run([this] {
     if (spent_.exchange(true)) return;
@@ -58,7 +62,11 @@ void fair_place::requeue() {
   auto& monitor = line_->core_->monitor();
   const auto fiber = current_fiber();
   const auto me = monitor.run([&] { return begin_to_queue_again(fiber); });
-  if (await(monitor, me, {}, [](const auto&) {})) return;
+  if (!await(monitor, me, {}, [](const auto&) {})) raise_refused();
+}
+
+/// Of a call without a limit.
+void fair_place::raise_refused() const {
   if (!spent_) throw_destroyed(line_->path_);
   throw std::system_error{std::make_error_code(std::errc::operation_canceled),
                           "the ticket was cancelled during the call; call enqueue() for another one"};
