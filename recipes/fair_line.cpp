@@ -6,7 +6,7 @@
 namespace latchkey::detail {
 
 fair_line::fair_line(std::shared_ptr<client_core> core, std::string path)
-    : core_{std::move(core)}, path_{std::move(path)}, line_{*core_} {}
+    : core_{std::move(core)}, path_{std::move(path)}, line_{*core_}, owner_{core_, path_} {}
 
 void fair_line::shut() noexcept {
   core_->monitor().run([this] {
@@ -22,12 +22,6 @@ void fair_line::shut() noexcept {
 
 // Callers ----------
 
-bool fair_line::acquire(duration timeout, std::stop_token stop) {
-  return call(
-      core_->monitor(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter(fiber, how); },
-      [this](const auto& who) { cancel(who); });
-}
-
 std::shared_ptr<fair_place> fair_line::enqueue(duration timeout, std::stop_token stop) {
   if (stop.stop_requested()) return nullptr;
   auto& monitor = core_->monitor();
@@ -38,17 +32,9 @@ std::shared_ptr<fair_place> fair_line::enqueue(duration timeout, std::stop_token
   return place;
 }
 
-void fair_line::unlock() noexcept {
-  core_->monitor().run([this] { leave(); });
-}
-
-grant fair_line::held() {
-  return core_->monitor().run([this] { return current(); });
-}
-
 std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, limit how) {
   require_open();
-  if (!how.once) refuse_owner(fiber);
+  if (!how.once) owner_.refuse(fiber);
   const auto place = std::make_shared<fair_place>(shared_from_this(), patience_of(how.once));
   const bool hopeless =
       owner_ || !places_.empty() || (!core_->session().connected() && core_->session().ever_connected());
@@ -73,27 +59,22 @@ void fair_line::cancel(const std::shared_ptr<waiter>& who) {
 
 void fair_line::leave() {
   if (!owner_) return;
-  std::exchange(owner_, nullptr)->release();
+  const auto now = core_->monitor().now();
+  owner_.end(now);
   const auto left = std::exchange(owning_place_, nullptr);
-  const bool last = places_.size() == 1 && anticipation_.left(core_->monitor().now());
+  const bool last = places_.size() == 1 && anticipation_.left(now);
   if (last && !left->asked_to_release_) {
     former_ = left->leave_for_another();
   } else {
     left->give_up();  // its neighbour may have the lock now
   }
   const auto next = std::exchange(next_, nullptr);
-  if (next && next->entry_ && next->entry_->granted() && next->entry_->refresh()) turn_of(next);
+  if (next && next->entry_ && next->entry_->granted() && next->entry_->refresh(now)) turn_of(next);
 }
 
 void fair_line::require_open() const {
   require_working(*core_, path_);
   if (shut_) throw_destroyed(path_);
-}
-
-void fair_line::refuse_owner(std::uint64_t fiber) const {
-  if (owner_ && owning_fiber_ == fiber) {
-    refuse_deadlock(path_, "this fiber already holds the lock; unlock it first, or use a reentrant_mutex");
-  }
 }
 
 void fair_line::await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, limit how) {
@@ -126,11 +107,10 @@ void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
   }
   if (!place->caller_ || place->for_place_) return;  // until a call waits for it
   const auto& with = *place->entry_;
-  owner_ = std::make_shared<grant_state>(core_, path_, with.node(), fencing_token{with.czxid(), with.first_turn()});
+  owner_.begin(place->caller_->fiber, with.node(), {with.czxid(), with.first_turn()});
   owning_place_ = place;
-  owning_fiber_ = place->caller_->fiber;
   place->spent_ = true;
-  if (place->asked_to_release_) owner_->ask_to_release();
+  if (place->asked_to_release_) owner_.state().ask_to_release();
   place->conclude(waiter::outcome::granted);
 }
 

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "queue/grant_state.hpp"
 #include "queue/neighbours.hpp"
 #include "queue/queue_entry.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
+#include "recipes/lock_object.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
@@ -26,31 +26,27 @@ class fair_place;
 /// Every caller creates an entry of its own, its place in the line, so that the order is that of the queue. Callers
 /// next to one another are woken without a request (`neighbours`). After a loss the lock stays with its caller until
 /// that unlocks, even if another place of this object has been granted meanwhile.
-class fair_line final : public std::enable_shared_from_this<fair_line> {
+class fair_line final : public lock_calls<fair_line>, public std::enable_shared_from_this<fair_line> {
  public:
   /// @param path as the user calls it; below the chroot
   fair_line(std::shared_ptr<client_core> core, std::string path);
   /// Releases what is held, ends every wait, gives up every place.
   void shut() noexcept;
 
-  /// Waits: suspends the fiber or blocks the thread. Without the monitor. @returns whether the lock was taken.
-  bool acquire(duration timeout, std::stop_token stop);
   /// Waits for a place, not for the lock. Without the monitor. @returns nothing if none was taken in time
   std::shared_ptr<fair_place> enqueue(duration timeout, std::stop_token stop);
-  void unlock() noexcept;
-  grant held();
 
-  // With the monitor: the same without waiting.
+  // With the monitor:
   std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
   void cancel(const std::shared_ptr<waiter>& who);
   void leave();
-  grant current() const { return owner_ ? owner_->as_grant() : grant{}; }
+  grant current() const { return owner_.current(); }
 
  private:
   friend class fair_place;
+  friend class lock_calls<fair_line>;
 
   void require_open() const;
-  void refuse_owner(std::uint64_t fiber) const;
   void await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, limit how);
   void add(const std::shared_ptr<fair_place>& place);
   void remove(const std::shared_ptr<fair_place>& place);
@@ -63,9 +59,8 @@ class fair_line final : public std::enable_shared_from_this<fair_line> {
   const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
   wait_list line_;                                   // the calls that wait; their order does not matter
   std::vector<std::shared_ptr<fair_place>> places_;  // in no order
-  std::shared_ptr<grant_state> owner_;
+  owner owner_;
   std::shared_ptr<fair_place> owning_place_;
-  std::uint64_t owning_fiber_ = 0;
   anticipation anticipation_;
   std::unique_ptr<former_place> former_;
   std::shared_ptr<fair_place> next_;  // its turn has come, but the caller that lost the lock has not unlocked it
@@ -79,6 +74,7 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   // Of a `latchkey::ticket`. Without the monitor; they wait.
   std::optional<std::size_t> ahead(duration timeout, std::stop_token stop);
   bool wait(duration timeout, std::stop_token stop);
+  void wait();
   void cancel() noexcept;
   bool lost() const;
   void requeue();
@@ -109,6 +105,7 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   void conclude(waiter::outcome what);
   void require_place() const;
   failure place_lost() const;
+  [[noreturn]] void raise_refused() const;
 
   static constexpr auto none = static_cast<std::size_t>(-1);
 

@@ -42,6 +42,10 @@ bool fair_place::wait(duration timeout, std::stop_token stop) {
   return me && await(monitor, me, std::move(stop), [this](const auto& who) { line_->cancel(who); });
 }
 
+void fair_place::wait() {
+  if (!wait(duration::max(), {})) raise_refused();
+}
+
 void fair_place::cancel() noexcept {
   line_->core_->monitor().run([this] {
     if (spent_.exchange(true)) return;
@@ -58,7 +62,11 @@ void fair_place::requeue() {
   auto& monitor = line_->core_->monitor();
   const auto fiber = current_fiber();
   const auto me = monitor.run([&] { return begin_to_queue_again(fiber); });
-  if (await(monitor, me, {}, [](const auto&) {})) return;
+  if (!await(monitor, me, {}, [](const auto&) {})) raise_refused();
+}
+
+/// Of a call without a limit.
+void fair_place::raise_refused() const {
   if (!spent_) throw_destroyed(line_->path_);
   throw std::system_error{std::make_error_code(std::errc::operation_canceled),
                           "the ticket was cancelled during the call; call enqueue() for another one"};
@@ -83,7 +91,7 @@ std::shared_ptr<waiter> fair_place::begin_to_queue_again(std::uint64_t fiber) {
 
 std::shared_ptr<waiter> fair_place::begin_to_wait(std::uint64_t fiber, limit how) {
   require_place();
-  line_->refuse_owner(fiber);
+  line_->owner_.refuse(fiber);
   line_->await(shared_from_this(), fiber, how);
   auto me = caller_;
   if (entry_->granted() && entry_->refresh()) line_->turn_of(shared_from_this());
@@ -163,9 +171,7 @@ void fair_place::refuse_try() {
 /// A try that found another contender, or a place that is lost.
 void fair_place::on_refused() {
   const auto self = shared_from_this();
-  entry_ = nullptr;
-  line_->remove(self);
-  if (line_->next_ == self) line_->next_ = nullptr;
+  step_out();
   if (!caller_) return;
   if (how_ == patience::keep) {
     caller_->why = std::make_unique<failure>(place_lost());
@@ -176,13 +182,13 @@ void fair_place::on_refused() {
 }
 
 void fair_place::on_suspect() {
-  if (line_->owning_place_.get() == this) line_->owner_->suspect();
+  if (line_->owning_place_.get() == this) line_->owner_.state().suspect();
 }
 
 void fair_place::on_lost(loss_reason why) {
   if (line_->owning_place_.get() == this) {
     entry_ = nullptr;
-    return line_->owner_->lose(why);
+    return line_->owner_.state().lose(why);
   }
   if (how_ == patience::keep) return on_refused();
   if (line_->next_.get() == this) line_->next_ = nullptr;
@@ -192,8 +198,7 @@ void fair_place::on_lost(loss_reason why) {
 void fair_place::on_failed(const failure& why) {
   const auto self = shared_from_this();
   failed_ = std::make_unique<failure>(why.at(line_->path_));
-  entry_ = nullptr;
-  line_->remove(self);
+  step_out();
   if (!caller_) return;
   caller_->why = std::make_unique<failure>(*failed_);
   conclude(waiter::outcome::failed);
@@ -201,7 +206,7 @@ void fair_place::on_failed(const failure& why) {
 
 void fair_place::on_asked_to_release() {
   asked_to_release_ = true;
-  if (line_->owning_place_.get() == this) line_->owner_->ask_to_release();
+  if (line_->owning_place_.get() == this) line_->owner_.state().ask_to_release();
 }
 
 }  // namespace latchkey::detail

@@ -10,12 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "queue/grant_state.hpp"
-#include "queue/linger.hpp"
-#include "queue/queue_entry.hpp"
-#include "queue/remote_waiters.hpp"
-#include "queue/wait_list.hpp"
-#include "recipes/rules.hpp"
+#include "recipes/shared_entry.hpp"
 
 namespace latchkey::detail {
 
@@ -26,19 +21,14 @@ struct readers_options {
 
 /// The first reader creates an entry, its place in the queue. Readers that come while it is granted join it without a
 /// request (with a proof, if none is fresh): as long as no remote contender waits for the readers to end, and for a
-/// bounded time otherwise. A later reader takes a new place, behind those that wait. Each reader has a grant and a
-/// token of its own. With the monitor held.
-class reader_group final : public session_observer, public std::enable_shared_from_this<reader_group> {
+/// bounded time otherwise. A later reader takes a new place, behind those that wait; the earlier one ends with the last
+/// of its readers. Each reader has a grant and a token of its own. With the monitor held.
+class reader_group final : public shared_entry {
  public:
   /// @param path as the user calls it; below the chroot
   reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options);
-  ~reader_group();
-  void open();
-  /// Releases what is held, ends every wait.
-  void shut();
 
   std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
-  void cancel(const std::shared_ptr<waiter>& who);
   /// @returns whether the fiber was reading.
   bool leave(std::uint64_t fiber);
 
@@ -49,12 +39,7 @@ class reader_group final : public session_observer, public std::enable_shared_fr
   /// The fiber becomes a reader of the entry `granted`, in which writers have had `turns` turns.
   void adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber);
 
-  /// No reader is admitted while `open` returns false, even if an entry is granted; `gate_opened()` asks again.
-  void gate(std::function<bool()> open) { gate_ = std::move(open); }
-  void gate_opened();
-
  private:
-  friend class linger;
   class place;
   struct member {
     std::shared_ptr<place> where;
@@ -62,47 +47,26 @@ class reader_group final : public session_observer, public std::enable_shared_fr
   };
   using members = std::unordered_map<std::uint64_t, member>;  // by their fibers
 
-  void on_connected() override {}
-  void on_session_over() override;
-  void on_failure(const failure& why) override;
+  bool in_use() const noexcept override;
+  void for_each_grant(const std::function<void(grant_state&)>& what) override { for_members_of(*newest_, what); }
+  void let_in() override;
+  void go_on(time_point now) override;
+  void let_go() override;
+  void on_granted() override;
+  void on_unconfirmed() override;
+  void on_lost(loss_reason why) override;
+  void on_remote_waiters() override;
 
-  void let_in(const std::shared_ptr<place>& where);
-  void join(const std::shared_ptr<place>& where, std::uint64_t fiber);
-  member& add_member(std::uint64_t fiber, const std::string& node, fencing_token fence);
-  void find_place();
-  void take_place();
-  void become_idle(const std::shared_ptr<place>& where, time_point now);
-  bool lingers() const noexcept;
-  void end_of_linger() { give_up(newest_); }
-  void give_up(const std::shared_ptr<place>& where);
-  void forget_newest();
-  void granted(const std::shared_ptr<place>& where);
-  void let_in_if_fresh(time_point now);
-  void unconfirmed(const std::shared_ptr<place>& where);
-  void refuse_tries();
-  void rest_if_unwanted();
-  void delayed(const std::shared_ptr<place>& where);
-  void refused(const std::shared_ptr<place>& where);
-  void lost(const std::shared_ptr<place>& where, loss_reason why);
-  void failed(const std::shared_ptr<place>& where, const failure& why);
-  void on_remote_waiters();
-  template <class Callable>
-  void for_members_of(const std::shared_ptr<place>& where, Callable what);
+  void join_all();
+  void join(const std::shared_ptr<place>& where, std::uint64_t fiber, const std::string& node, fencing_token fence);
+  void take_another();
+  void for_members_of(const place& where, const std::function<void(grant_state&)>& what);
 
-  const std::shared_ptr<client_core> core_;
-  const std::string path_;
-  const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
-  const readers_options options_;
-  std::uint64_t observing_ = 0;
-  wait_list line_;                 // the calls that wait for newest_
-  std::shared_ptr<place> newest_;  // which is waited for, or may be joined
-  std::vector<std::shared_ptr<place>> places_;
+  const duration share_for_;
+  time_point shared_until_ = never;
+  std::shared_ptr<place> newest_;  // of the shared entry
   members members_;
   std::vector<members::node_type> spare_;
-  std::shared_ptr<remote_waiters> remote_waiters_;
-  time_point shared_until_ = never;
-  linger linger_{core_->monitor(), options_.linger};  // of newest_
-  std::function<bool()> gate_;
 };
 
 }  // namespace latchkey::detail

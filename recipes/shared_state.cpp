@@ -25,8 +25,8 @@ shared_state::shared_state(std::shared_ptr<client_core> core, std::string path, 
 
 void shared_state::open() {
   writers_->open();
+  readers_->open();
   core_->monitor().run([this] {
-    readers_->open();
     writers_->gate([readers = readers_.get()] { return !readers->anybody(); });
     readers_->gate([writers = writers_.get()] { return !writers->is_owned(); });
   });
@@ -34,16 +34,10 @@ void shared_state::open() {
 
 void shared_state::shut() noexcept {
   writers_->shut();
-  core_->monitor().run([this] { readers_->shut(); });
+  readers_->shut();
 }
 
 // To write ----------
-
-bool shared_state::acquire(duration timeout, std::stop_token stop) {
-  return call(
-      core_->monitor(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter(fiber, how); },
-      [this](const auto& who) { cancel(who); });
-}
 
 std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, limit how) {
   if (readers_->is_reading(fiber)) {
@@ -54,17 +48,9 @@ std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, limit how) {
   return writers_->enter(fiber, how);
 }
 
-void shared_state::unlock() noexcept {
-  core_->monitor().run([this] { leave(); });
-}
-
 void shared_state::leave() {
   writers_->leave();
   if (!writers_->is_owned()) readers_->gate_opened();
-}
-
-grant shared_state::held() {
-  return core_->monitor().run([this] { return current(); });
 }
 
 // To read ----------

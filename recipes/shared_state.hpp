@@ -15,7 +15,7 @@ namespace latchkey::detail {
 /// Writers share a cohort, readers share entries; the queue orders the two. This class keeps what the ensemble does not
 /// know: which fiber holds what, so that no fiber waits for itself, and which caller has lost the lock but not unlocked
 /// it yet, so that callers of one object never overlap. Without the monitor, except where stated.
-class shared_state : public std::enable_shared_from_this<shared_state> {
+class shared_state : public lock_calls<shared_state>, public std::enable_shared_from_this<shared_state> {
  public:
   /// @param path as the user calls it; below the chroot
   shared_state(std::shared_ptr<client_core> core, std::string path, cohort_options writers, readers_options readers);
@@ -23,15 +23,12 @@ class shared_state : public std::enable_shared_from_this<shared_state> {
   /// Releases what is held, ends every wait.
   void shut() noexcept;
 
-  /// Wait: suspend the fiber or block the thread. @returns whether the lock was taken.
-  bool acquire(duration timeout, std::stop_token stop);
+  /// Waits: suspends the fiber or blocks the thread. @returns whether the lock was taken.
   bool acquire_shared(duration timeout, std::stop_token stop);
-  void unlock() noexcept;
   /// @returns whether the calling fiber was reading.
   bool unlock_shared() noexcept;
   void downgrade();
 
-  grant held();
   grant held_shared();
 
   // With the monitor: the same without waiting.
@@ -47,6 +44,8 @@ class shared_state : public std::enable_shared_from_this<shared_state> {
   grant current_shared(std::uint64_t fiber) const { return readers_->current(fiber); }
 
  private:
+  friend class lock_calls<shared_state>;
+
   const std::shared_ptr<client_core> core_;
   const std::string path_;
   const std::shared_ptr<cohort> writers_;

@@ -42,12 +42,7 @@ std::optional<std::size_t> ticket::ahead_within(std::chrono::nanoseconds timeout
   return require(place_).ahead(timeout, std::move(stop));
 }
 
-void ticket::wait() {
-  if (!require(place_).wait(detail::duration::max(), {})) {
-    throw std::system_error{std::make_error_code(std::errc::operation_canceled),
-                            "the ticket was cancelled during the call; call enqueue() for another one"};
-  }
-}
+void ticket::wait() { require(place_).wait(); }
 
 bool ticket::wait(std::stop_token stop) { return require(place_).wait(detail::duration::max(), std::move(stop)); }
 

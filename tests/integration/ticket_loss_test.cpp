@@ -3,6 +3,9 @@
 
 #include <latchkey/ticket.hpp>
 
+#include <atomic>
+#include <memory>
+
 #include <doctest/doctest.h>
 
 #include "support/held_by_another.hpp"
@@ -137,6 +140,28 @@ TEST_SUITE("ticket") {
     of_lock.cancel();
     of_client.cancel();
     CHECK(leaves_nothing(path));
+  }
+
+  TEST_CASE_TEMPLATE(
+      "a wait that goes on while its lock object is destroyed is told so, with a ticket that is not spent", actors,
+      LATCHKEY_ACTORS) {
+    held_by_another here;
+    client owner{servers().connect_string(), quick()};
+    auto lock = std::make_unique<fair_mutex>(owner, here.path);
+    auto place = lock->enqueue();
+    std::atomic<bool> waits{false};
+    actors all;
+    all.start([&] {
+      waits = true;
+      CHECK(error_of([&] { place.wait(); }) == errc::lock_destroyed);
+      CHECK_FALSE(place.spent());
+    });
+    all.start([&] {
+      REQUIRE(eventually([&] { return waits.load(); }));
+      lock.reset();
+    });
+    all.join();
+    CHECK(queued(here.path, 1));
   }
 
   TEST_CASE_TEMPLATE("try_enqueue_for() ends when it promised to on a frozen network, and leaves nothing", actors,

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the lock objects have in common: who holds them, and the calls.
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "base/sole_owner.hpp"
+#include "queue/grant_state.hpp"
+#include "queue/wait_list.hpp"
+
+namespace latchkey::detail {
+
+/// Begins a grant in `state`, which is used again if no `grant` refers to it.
+inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_ptr<client_core>& core,
+                        const std::string& path, const std::string& node, fencing_token fence) {
+  if (state && is_sole_owner(state)) return state->begin_again(node, fence);
+  state = std::make_shared<grant_state>(core, path, node, fence);
+}
+
+/// The caller that holds a lock object, until it unlocks: also after a loss. With the monitor held.
+class owner {
+ public:
+  owner(std::shared_ptr<client_core> core, std::string path) : core_{std::move(core)}, path_{std::move(path)} {}
+
+  explicit operator bool() const noexcept { return present_; }
+  bool is(std::uint64_t fiber) const noexcept { return present_ && fiber_ == fiber; }
+  grant current() const { return present_ ? grant_->as_grant() : grant{}; }
+  /// @pre it is there
+  grant_state& state() const noexcept { return *grant_; }
+
+  /// Throws if `fiber` holds the lock: it would wait for itself.
+  void refuse(std::uint64_t fiber) const {
+    if (is(fiber))
+      refuse_deadlock(path_, "this fiber already holds the lock; unlock it first, or use a reentrant_mutex");
+  }
+
+  /// @pre it is not there
+  void begin(std::uint64_t fiber, const std::string& node, fencing_token fence) {
+    begin_grant(grant_, core_, path_, node, fence);
+    fiber_ = fiber;
+    present_ = true;
+  }
+
+  /// @pre it is there
+  void end(time_point now) {
+    grant_->release(now);
+    present_ = false;
+  }
+
+ private:
+  const std::shared_ptr<client_core> core_;
+  const std::string path_;
+  std::shared_ptr<grant_state> grant_;  // the last one
+  std::uint64_t fiber_ = 0;
+  bool present_ = false;
+};
+
+/// The calls of a `Lock`, made of those that do not wait: `enter`, `cancel`, `leave`, `current`. Without the monitor.
+template <class Lock>
+class lock_calls {
+ public:
+  /// Waits: suspends the fiber or blocks the thread. @returns whether the lock was taken.
+  bool acquire(duration timeout, std::stop_token stop) {
+    return call(
+        own(), timeout, std::move(stop), [this](auto fiber, auto how) { return me().enter(fiber, how); },
+        [this](const auto& who) { me().cancel(who); });
+  }
+  void unlock() noexcept {
+    own().run([this] { me().leave(); });
+  }
+  grant held() {
+    return own().run([this] { return me().current(); });
+  }
+
+ protected:
+  ~lock_calls() = default;
+
+ private:
+  Lock& me() noexcept { return static_cast<Lock&>(*this); }
+  monitor& own() noexcept { return me().core_->monitor(); }
+};
+
+}  // namespace latchkey::detail

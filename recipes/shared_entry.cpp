@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/shared_entry.hpp"
+
+#include <utility>
+
+namespace latchkey::detail {
+
+shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, duration linger)
+    : core_{std::move(core)},
+      path_{std::move(path)},
+      line_{*core_},
+      remote_waiters_{std::make_shared<remote_waiters>(
+          *core_, core_->absolute(path_), rule_of(kind),
+          [this](std::string_view node) { return entry_ && entry_->node() == node; }, [this] { on_remote_waiters(); })},
+      absolute_{std::make_shared<const std::string>(core_->absolute(path_))},
+      kind_{rule_of(kind)},
+      linger_{linger} {}
+
+void shared_entry::open() {
+  core_->monitor().run([this] { observing_ = core_->add_observer(*this); });
+}
+
+void shared_entry::shut() noexcept {
+  core_->monitor().run([this] {
+    core_->remove_observer(observing_);
+    line_.refuse_all();
+    let_go();
+    give_up();
+  });
+}
+
+// Callers ----------
+
+std::shared_ptr<waiter> shared_entry::queue_up(std::uint64_t fiber, limit how, bool hopeless) {
+  auto me = line_.add(fiber, how, *this);
+  me->entering = true;
+  if (how.once && (hopeless || !gate_open())) {
+    line_.conclude(me, waiter::outcome::refused);
+  } else if (line_.size() == 1) {
+    const auto now = core_->monitor().now();
+    if (!entry_ && !in_use()) anticipation_.wanted(now);
+    advance(now);
+  }
+  me->entering = false;
+  return me;
+}
+
+void shared_entry::cancel(const std::shared_ptr<waiter>& who) {
+  if (who->what != waiter::outcome::waiting) return;
+  line_.conclude(who, waiter::outcome::refused);
+  rest_if_unwanted(core_->monitor().now());
+}
+
+void shared_entry::refuse_tries() {
+  line_.refuse_tries();
+  rest_if_unwanted(core_->monitor().now());
+}
+
+void shared_entry::advance(time_point now) {
+  if (line_.empty()) return rest_if_unwanted(now);
+  if (granted()) return go_on(now);
+  if (!entry_ && !in_use()) take();
+}
+
+void shared_entry::gate_opened() {
+  if (!line_.empty() && granted() && !in_use() && refresh(core_->monitor().now())) on_granted();
+}
+
+// The entry ----------
+
+void shared_entry::take() {
+  if (core_->failed()) return on_failure(*core_->failed());
+  state_ = state::queueing;
+  used_ = asked_to_release_ = false;
+  turns_ = 0;
+  entry_ = std::make_shared<queue_entry>(core_, absolute_, kind_, *this);
+  entry_->start(patience_of(line_.front()->once), std::move(former_));
+}
+
+std::shared_ptr<queue_entry> shared_entry::release() {
+  state_ = state::none;
+  core_->monitor().cancel(timer_);
+  remote_waiters_->stop();
+  return std::exchange(entry_, nullptr);
+}
+
+void shared_entry::give_up() {
+  if (const auto left = release()) left->leave();
+}
+
+void shared_entry::give_up_for_another() {
+  if (const auto left = release()) former_ = left->leave_for_another(turns_);
+}
+
+void shared_entry::rest_if_unwanted(time_point now) {
+  if (!line_.empty() || in_use()) return;
+  const bool wanted_soon =
+      linger_ > duration::zero() && granted() && !asked_to_release_ && !core_->failed() && core_->session().connected();
+  if (wanted_soon) remote_waiters_->watch();
+  const auto known = remote_waiters_->known();
+  if (!wanted_soon || known == remote_waiters::answer::waiting || known == remote_waiters::answer::gone) {
+    const bool wanted_at_once = anticipation_.left(now);
+    return wanted_at_once && !asked_to_release_ ? give_up_for_another() : give_up();
+  }
+  if (std::exchange(state_, state::resting) == state::resting) return;
+  entry_->stop_proving();
+  until_ = deadline_after(now, linger_);
+  if (!timer_) await_end_of_linger();
+}
+
+void shared_entry::await_end_of_linger() {
+  timer_ = core_->monitor().at(until_, [this, weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    timer_ = {};
+    if (state_ != state::resting) return;
+    if (core_->monitor().now() < until_) return await_end_of_linger();
+    give_up();
+  });
+}
+
+bool shared_entry::wake() {
+  if (state_ != state::resting) return false;
+  state_ = state::granted;
+  entry_->set_patience(patience_of(line_.front()->once));
+  return true;
+}
+
+bool shared_entry::refresh(time_point now) {
+  state_ = state::queueing;  // before: the entry may be refused in the call
+  if (!entry_->refresh(now)) return false;
+  state_ = state::granted;
+  return true;
+}
+
+fencing_token shared_entry::next_turn() {
+  if (!std::exchange(used_, true)) turns_ = entry_->first_turn();
+  return {entry_->czxid(), turns_++};
+}
+
+// What becomes of it ----------
+
+void shared_entry::on_granted() {
+  state_ = state::granted;
+  if (!line_.empty() && gate_open()) return let_in();
+  refuse_tries();  // the others wait until the gate opens
+}
+
+void shared_entry::on_delayed() {
+  state_ = state::delayed;
+  refuse_tries();
+}
+
+void shared_entry::on_refused() {
+  release();
+  line_.refuse_tries();
+  if (!line_.empty()) take();  // those who came meanwhile are in no hurry
+}
+
+void shared_entry::on_suspect() {
+  for_each_grant([](grant_state& each) { each.suspect(); });
+}
+
+void shared_entry::on_lost(loss_reason why) {
+  release();
+  for_each_grant([why](grant_state& each) { each.lose(why); });
+  if (!line_.empty() && !in_use()) take();
+}
+
+void shared_entry::on_failure(const failure& why) {
+  give_up();
+  line_.fail_all(why.at(path_));
+}
+
+void shared_entry::on_asked_to_release() {
+  asked_to_release_ = true;
+  for_each_grant([](grant_state& each) { each.ask_to_release(); });
+  if (line_.empty() && !in_use()) give_up();
+}
+
+/// An entry that rests has no proofs: what becomes of its session is told here.
+void shared_entry::on_session_over() {
+  remote_waiters_->stop();
+  if (!entry_ || in_use()) return;
+  if (line_.empty()) return give_up();
+  state_ = state::queueing;  // it queues again, for another place
+  used_ = asked_to_release_ = false;
+}
+
+void shared_entry::on_remote_waiters() {
+  if (granted()) advance(core_->monitor().now());
+}
+
+}  // namespace latchkey::detail

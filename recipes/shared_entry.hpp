@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// An entry that the callers of one lock object share.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "queue/grant_state.hpp"
+#include "queue/queue_entry.hpp"
+#include "queue/remote_waiters.hpp"
+#include "queue/wait_list.hpp"
+#include "recipes/anticipation.hpp"
+#include "recipes/rules.hpp"
+
+namespace latchkey::detail {
+
+/// The entry of a lock object, and the calls that wait for it. A `cohort` lets them in one after another, a
+/// `reader_group` together.
+///
+/// An entry that no caller wants is kept, without proofs, for `linger` at most and as long as no remote contender waits.
+/// With the monitor held, except where stated.
+///
+/// | state    | granted | delayed | no caller wants it | a call comes        | session over | given up, refused, lost |
+/// |----------|---------|---------|--------------------|---------------------|--------------|-------------------------|
+/// | none     |         |         |                    | queueing            |              |                         |
+/// | queueing | granted | delayed | none               | queueing            | queueing     | none                    |
+/// | delayed  | granted | delayed | none               | delayed             | queueing     | none                    |
+/// | granted  | granted |         | resting or none    | granted             | queueing     | none                    |
+/// | resting  |         |         | resting or none    | granted or queueing | none         | none                    |
+class shared_entry : public entry_listener, public session_observer, public std::enable_shared_from_this<shared_entry> {
+ public:
+  /// Without the monitor.
+  void open();
+  /// Releases what is held, ends every wait. Without the monitor.
+  void shut() noexcept;
+
+  void cancel(const std::shared_ptr<waiter>& who);
+
+  /// No caller is let in while `open` returns false, even if the entry is granted; `gate_opened()` asks again.
+  void gate(std::function<bool()> open) { gate_ = std::move(open); }
+  void gate_opened();
+
+ protected:
+  enum class state : std::uint8_t {
+    none,
+    queueing,  ///< the next answer of the ensemble may grant it
+    delayed,   ///< a contender is ahead, or the connection was lost
+    granted,
+    resting,  ///< granted, and kept without proofs
+  };
+
+  /// @param path as the user calls it; below the chroot
+  /// @param linger how long the entry is kept; zero: not at all
+  shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, duration linger);
+  ~shared_entry() = default;
+
+  /// @returns whether callers hold it.
+  virtual bool in_use() const noexcept = 0;
+  virtual void for_each_grant(const std::function<void(grant_state&)>& what) = 0;
+  /// Calls wait, and the entry has just been granted, or proved again.
+  virtual void let_in() = 0;
+  /// Calls wait, and the entry has been granted before: may they use it, too?
+  virtual void go_on(time_point now) = 0;
+  /// Ends every grant.
+  virtual void let_go() = 0;
+  /// `remote_waiters_` has an answer.
+  virtual void on_remote_waiters();
+
+  /// @returns the call that waits. @param hopeless whether a try is refused at once
+  std::shared_ptr<waiter> queue_up(std::uint64_t fiber, limit how, bool hopeless);
+  /// Does what can be done now for those who wait, or with an entry that no caller wants.
+  void advance(time_point now);
+  void rest_if_unwanted(time_point now);
+  void refuse_tries();
+
+  /// For the first call that waits. @pre there is no entry
+  void take();
+  /// Lets go of the entry, and of all that belongs to it.
+  std::shared_ptr<queue_entry> release();
+  void give_up();
+  /// As `give_up`, for another entry that will be taken at once.
+  void give_up_for_another();
+  /// The first call that waits wants it. @returns whether it was resting: then it needs `refresh`
+  bool wake();
+  /// @pre granted. @returns whether it can be relied on; if not, `let_in` follows.
+  bool refresh(time_point now);
+  /// @pre granted. @returns the token of the next caller.
+  fencing_token next_turn();
+
+  bool granted() const noexcept { return state_ == state::granted || state_ == state::resting; }
+  bool gate_open() const { return !gate_ || gate_(); }
+
+  void on_granted() override;
+  void on_lost(loss_reason why) override;
+  void on_failure(const failure& why) override;
+
+  const std::shared_ptr<client_core> core_;
+  const std::string path_;
+  wait_list line_;
+  const std::shared_ptr<remote_waiters> remote_waiters_;
+  std::shared_ptr<queue_entry> entry_;
+  state state_ = state::none;
+  bool used_ = false;  // a caller has been let in
+  bool asked_to_release_ = false;
+  std::uint32_t turns_ = 0;  // the number of the next turn
+
+ private:
+  void on_delayed() override;
+  void on_refused() override;
+  void on_suspect() override;
+  void on_failed(const failure& why) override { on_failure(why); }
+  void on_asked_to_release() override;
+  void on_connected() override {}
+  void on_session_over() override;
+  void await_end_of_linger();
+
+  const std::shared_ptr<const std::string> absolute_;
+  const rule& kind_;
+  const duration linger_;
+  std::uint64_t observing_ = 0;
+  time_point until_;  // it rests
+  timer_id timer_;    // of one rest or more: it goes on when the entry is used again
+  anticipation anticipation_;
+  std::unique_ptr<former_place> former_;
+  std::function<bool()> gate_;
+};
+
+}  // namespace latchkey::detail
