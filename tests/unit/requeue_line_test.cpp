@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "fake/habitual.hpp"
+#include "support/habitual.hpp"
 
 namespace latchkey::testing {
 namespace {
