@@ -122,7 +122,7 @@ test_asan() {
   if [[ -n $label ]]; then
     prepare asan all
   else
-    prepare asan unit_tests bounded_close_tests fake_tests allocation_tests simulation_tests histories_tests \
+    prepare asan unit_tests bounded_close_tests fake_tests allocation_tests simulation_tests histories_tests exclusion_tests \
       chaos_tests integration_tests zookeeper_handle_tests
   fi
   export LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" # of each part: memory is watched in fewer, they are six times slower

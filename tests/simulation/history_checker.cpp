@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "queue/admission.hpp"
+#include "exclusion/overlap.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -44,64 +44,40 @@ auto sorted_by(const history_log& log, Key key) {
   return sorted;
 }
 
-/// Of the grants so far, for each kind the one that comes last in some respect.
-class latest_of_kinds {
- public:
-  void update(const grant_record& with, bool (*later)(const grant_record&, const grant_record&)) {
-    auto*& latest = latest_[static_cast<std::size_t>(with.kind)];
-    if (!latest || later(with, *latest)) latest = &with;
-  }
-
-  /// Calls `what` with those that must not be together with `one`.
-  template <class Callable>
-  void against(const grant_record& one, Callable what) const {
-    for (const auto* const each : latest_) {
-      if (each && detail::blocks(each->kind, one.kind)) what(*each);
-    }
-  }
-
- private:
-  std::array<const grant_record*, 3> latest_{};
-};
+holding<std::uint64_t> held_until(std::uint64_t instant, const grant_record& each) {
+  return {each.granted, instant, each.kind != contender_kind::read};
+}
 
 /// Writers exclude all, readers overlap readers only. An operator who deletes a node may make its owner overlap with
 /// others, for as long as it takes to hear of that.
 void check_exclusion(const grants_in_order& grants, complaints& found) {
-  grants_in_order valid;
-  for (const auto* const each : grants) {
-    std::erase_if(valid, [&](const auto* before) { return before->last_valid < each->granted; });
-    for (const auto* const before : valid) {
-      if (!detail::blocks(before->kind, each->kind)) continue;
-      const auto end = std::min(before->last_valid_at, each->last_valid_at);
-      if (before->is_excused(each->granted_at, end) || each->is_excused(each->granted_at, end)) continue;
-      found.push_back(fmt::format("exclusion: {} while {} was valid", name(*each), name(*before)));
-    }
-    valid.push_back(each);
-  }
+  const auto valid = [](const auto* each) { return held_until(each->last_valid + 1, *each); };
+  for_each_overlap(grants, valid, [&](const auto* before, const auto* each) {
+    const auto end = std::min(before->last_valid_at, each->last_valid_at);
+    if (before->is_excused(each->granted_at, end) || each->is_excused(each->granted_at, end)) return;
+    found.push_back(fmt::format("exclusion: {} while {} was valid", name(*each), name(*before)));
+  });
 }
 
 /// Whatever has been lost: callers of one object are let in once those before them have unlocked.
 void check_local_exclusion(const grants_in_order& grants, complaints& found) {
-  latest_of_kinds longest;
-  for (const auto* const each : grants) {
-    longest.against(*each, [&](const grant_record& before) {
-      if (before.unlocked <= each->granted) return;
-      found.push_back(fmt::format("overlap: {} before {} was unlocked", name(*each), name(before)));
-    });
-    longest.update(*each, [](const auto& a, const auto& b) { return a.unlocked > b.unlocked; });
-  }
+  const auto locked = [](const auto* each) { return held_until(each->unlocked, *each); };
+  for_each_overlap(grants, locked, [&](const auto* before, const auto* each) {
+    found.push_back(fmt::format("overlap: {} before {} was unlocked", name(*each), name(*before)));
+  });
 }
 
 /// They grow from grant to grant, but for those of readers among themselves.
 void check_tokens(const grants_in_order& grants, complaints& found) {
-  latest_of_kinds largest;
+  std::array<const grant_record*, 2> largest{};  // so far: of the others, and of readers
   for (const auto* const each : grants) {
     if (each->deleted()) continue;
-    largest.against(*each, [&](const grant_record& before) {
-      if (each->fence > before.fence) return;
-      found.push_back(fmt::format("tokens: {} after {}", name(*each), name(before)));
-    });
-    largest.update(*each, [](const auto& a, const auto& b) { return a.fence > b.fence; });
+    const bool reads = each->kind == contender_kind::read;
+    for (const auto* const before : {largest[0], reads ? nullptr : largest[1]}) {
+      if (!before || each->fence > before->fence) continue;
+      found.push_back(fmt::format("tokens: {} after {}", name(*each), name(*before)));
+    }
+    if (!largest[reads] || each->fence > largest[reads]->fence) largest[reads] = each;
   }
 }
 
