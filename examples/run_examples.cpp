@@ -2,13 +2,9 @@
 // run_examples PROGRAM...: runs each program with the connect string of an ensemble made for them. Exits with the
 // number of those that failed.
 
+#include <latchkey/testing/child_process.hpp>
 #include <latchkey/testing/ensemble.hpp>
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstring>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -16,19 +12,12 @@
 namespace {
 
 /// @returns whether the program ended with exit code 0.
-bool run(char* program, std::string argument) {
+bool run(const std::string& program, const std::string& argument) {
   std::cout << "== " << program << std::endl;
-  char* arguments[] = {program, argument.data(), nullptr};
-  pid_t child = 0;
-  if (const int why = ::posix_spawn(&child, program, nullptr, nullptr, arguments, environ); why != 0) {
-    std::cout << "cannot be started: " << std::strerror(why) << std::endl;
-    return false;
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-  std::cout << "FAILED: " << (WIFEXITED(status) ? "exit code " : "signal ")
-            << (WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)) << std::endl;
+  const latchkey::testing::child_process child{{program, argument}, {.talks = false}};
+  const auto ending = child.wait();
+  if (ending == "exit code 0") return true;
+  std::cout << "FAILED: " << ending.value_or("does not end") << std::endl;
   return false;
 }
 

@@ -60,7 +60,6 @@ int main(int argc, char** argv) {
   worker->add_option("name", work.name)->required();
   worker->add_option("--connect", work.connect_string)->required();
   worker->add_option("--session-timeout", session_timeout)->required();
-  worker->add_option("--parent", work.parent)->required();
   worker->add_flag("--obeys", work.obeys);
   worker->add_flag("--log", work.log);
 

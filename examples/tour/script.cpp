@@ -3,7 +3,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -180,19 +179,17 @@ event script::expect_event(const std::string& what, std::chrono::milliseconds ti
 
 void script::start_worker(const std::string& name, const std::string& connect_string, std::vector<std::string> more) {
   const auto timeout = ensemble_ ? session_timeout : foreign_session_timeout;
-  std::vector<std::string> arguments{"tour",
-                                     "worker",
-                                     name,
-                                     "--connect",
-                                     connect_string,
-                                     "--session-timeout",
-                                     fmt::format("{}", timeout.count()),
-                                     "--parent",
-                                     fmt::format("{}", ::getpid())};
-  std::move(more.begin(), more.end(), std::back_inserter(arguments));
-  if (how_.log) arguments.emplace_back("--log");
+  std::vector<std::string> command{"/proc/self/exe",
+                                   "worker",
+                                   name,
+                                   "--connect",
+                                   connect_string,
+                                   "--session-timeout",
+                                   fmt::format("{}", timeout.count())};
+  std::move(more.begin(), more.end(), std::back_inserter(command));
+  if (how_.log) command.emplace_back("--log");
   workers_.push_back(std::make_unique<worker_process>(
-      name, std::move(arguments), [this](worker_process& from, std::string_view line) { on_line(from, line); }));
+      name, command, [this](worker_process& from, std::string_view line) { on_line(from, line); }));
 }
 
 /// What the leader knows of is what counts.

@@ -19,7 +19,6 @@ signals::signals() {
   ::sigemptyset(&ending_);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ending_, number);
   ::pthread_sigmask(SIG_BLOCK, &ending_, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);  // a worker that has ended is no reason to end
   thread_ = std::jthread{[this](const std::stop_token& end) { wait(end); }};
 }
 

@@ -2,12 +2,9 @@
 #include "worker.hpp"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <boost/fiber/fiber.hpp>
 #include <boost/fiber/operations.hpp>
-#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
@@ -32,12 +29,6 @@ namespace {
 
 constexpr auto work_time = 200ms;
 constexpr auto glance = 10ms;  // how often a holder looks whether it still is one
-
-/// Ends this process when the tour ends, however that ends.
-void die_with(pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) std::_Exit(EXIT_FAILURE);
-}
 
 /// One fiber.
 class contender {
@@ -155,7 +146,6 @@ void work(const worker_options& how, parent_link& link) {
 }  // namespace
 
 int run_worker(const worker_options& how) {
-  die_with(how.parent);
   if (how.log) {
     latchkey::set_log_sink([name = how.name](latchkey::log_level level, std::string_view line) {
       fmt::print(stderr, "{} {}: {}\n", name, to_string(level), line);

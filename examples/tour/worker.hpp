@@ -16,7 +16,6 @@ struct worker_options {
   int threads = 2;
   int fibers = 3;      ///< spread over the threads
   int turns = 2;       ///< of the fibers of one process, before others get theirs
-  int parent = 0;      ///< process id; the worker ends with it
   bool obeys = false;  ///< has one thread, and does with the read-write lock what the tour orders
   bool log = false;    ///< what the library has to say, to stderr
 };

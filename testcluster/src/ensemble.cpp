@@ -61,7 +61,7 @@ struct ensemble::impl {
     }
     if (how.quorum_proxies) links = std::make_unique<detail::link_proxies>(ports);
     for (std::size_t i = 0; i < how.servers; ++i) configure(i, {});
-    for (auto& server : servers) server->launch(spawner, how);
+    for (auto& server : servers) server->launch(how);
   }
 
   void configure(std::size_t server, const std::vector<std::string>& own_lines) const {
@@ -172,7 +172,6 @@ struct ensemble::impl {
   const ensemble_options how;
   const pid_t owner = ::getpid();
   detail::temporary_folder folder;
-  detail::spawner spawner;
   std::vector<detail::peer_address> ports;
   std::unique_ptr<detail::link_proxies> links;
   std::vector<std::unique_ptr<detail::server_process>> servers;
@@ -223,7 +222,7 @@ void ensemble::configure(std::size_t server, const std::vector<std::string>& con
 
 void ensemble::start(std::size_t server) {
   auto& target = impl_->at(server);
-  if (!target.process.alive()) target.launch(impl_->spawner, impl_->how);
+  if (!target.process.alive()) target.launch(impl_->how);
   if (impl_->majority_runs()) wait_until_serving(server, impl_->how.start_timeout);
 }
 

@@ -104,8 +104,8 @@ void server_process::configure(const ensemble_options& how, const std::vector<pe
   write_file(folder_ / "zoo.cfg", config.str());
 }
 
-void server_process::launch(spawner& with, const ensemble_options& how) {
-  process.adopt(with.spawn(java_command(index_, folder_, how), log()));
+void server_process::launch(const ensemble_options& how) {
+  process.start(java_command(index_, folder_, how), {.log = log(), .talks = false});
 }
 
 std::string server_process::log_tail() const {

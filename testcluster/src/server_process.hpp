@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "child_process.hpp"
+#include "latchkey/testing/child_process.hpp"
 #include "latchkey/testing/ensemble.hpp"
 #include "reserved_port.hpp"
 
@@ -27,7 +27,7 @@ class server_process {
   void configure(const ensemble_options& how, const std::vector<peer_address>& peers,
                  const std::vector<std::string>& own_lines) const;
   /// @pre configured; not alive. @throws missing_package, cluster_error
-  void launch(spawner& with, const ensemble_options& how);
+  void launch(const ensemble_options& how);
 
   [[nodiscard]] endpoint address() const { return {"127.0.0.1", client_.number()}; }
   [[nodiscard]] peer_address ports() const { return {quorum_.number(), election_.number()}; }

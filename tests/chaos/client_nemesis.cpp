@@ -112,7 +112,7 @@ void client_nemesis::hold_reply(worker_slot& victim, const std::stop_token& stop
 
 void client_nemesis::stop_process(worker_slot& victim, const std::stop_token& stop) {
   const ongoing fault{log_, "stop worker", victim.name()};
-  victim.process().stop();
+  victim.process().pause();
   sleep(dice_.some_time(victim.session_timeout()), stop);
   victim.process().resume();
 }

@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <string_view>
+
+#include "exclusion/overlap.hpp"
 
 namespace chaos {
 
@@ -18,25 +19,17 @@ double milliseconds(clock::duration time) { return std::chrono::duration<double,
 std::string_view verb(access how) { return how == access::shared ? "read" : "held"; }
 
 void check_overlap(const std::vector<period>& all, violations& found) {
-  // Of those so far, the one that was seen last: for each access, of those that nobody ended from outside, and others.
-  std::array<std::array<const period*, 2>, 2> latest{};
-  for (const auto& one : all) {
-    for (const auto how : {access::exclusive, access::shared}) {
-      if (!excludes(how, one.how)) continue;
-      for (const auto* before : latest[static_cast<std::size_t>(how)]) {
-        if (before == nullptr || one.granted >= before->seen) continue;
-        const auto end = std::min(one.seen, before->seen);
-        // The later one may be the owner, too: a waiter whose node is deleted, or the next turn on such a node.
-        if (before->excused(one.granted, end) || one.excused(one.granted, end)) continue;
-        const auto both = end - one.granted;
-        found.push_back({rule::overlap, one.granted,
-                         fmt::format("{} {} and {} {} lock {} at the same time, for {:.3f} ms", before->who,
-                                     verb(before->how), one.who, verb(one.how), one.lock, milliseconds(both))});
-      }
-    }
-    auto& last = latest[static_cast<std::size_t>(one.how)][one.struck ? 1 : 0];
-    if (last == nullptr || one.seen > last->seen) last = &one;
-  }
+  const auto looked = [](const period& each) {
+    return latchkey::testing::holding<clock::time_point>{each.granted, each.seen, each.how == access::exclusive};
+  };
+  latchkey::testing::for_each_overlap(all, looked, [&](const period& before, const period& one) {
+    const auto end = std::min(one.seen, before.seen);
+    // The later one may be the owner, too: a waiter whose node is deleted, or the next turn on such a node.
+    if (before.excused(one.granted, end) || one.excused(one.granted, end)) return;
+    found.push_back({rule::overlap, one.granted,
+                     fmt::format("{} {} and {} {} lock {} at the same time, for {:.3f} ms", before.who,
+                                 verb(before.how), one.who, verb(one.how), one.lock, milliseconds(end - one.granted))});
+  });
 }
 
 /// A holder that was killed or stopped looks no more; what it saw last still binds.

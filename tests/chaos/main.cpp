@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -107,7 +106,6 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? EXIT_SUCCESS : cannot_run;
   }
-  std::signal(SIGPIPE, SIG_IGN);  // a worker may be gone when it is spoken to
   try {
     if (worker->parsed()) {
       work.session_timeout = std::chrono::milliseconds{session_timeout};

@@ -107,13 +107,13 @@ class run {
     std::this_thread::sleep_for(2s);  // of peace
     for (auto& slot : slots_) {
       slot.look_after();
-      slot.process().send("finish");
+      slot.process().say("finish");
     }
     const auto end = clock::now() + 60s * slowdown();
     bool all = true;
     for (auto& slot : slots_) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - clock::now());
-      if (slot.process().wait_for_word(std::max(0ms, left))) continue;
+      if (slot.process().hear(left)) continue;
       log_.tell(slot.process_name(), event_kind::hung, "it did not get every lock once more");
       all = false;
     }
@@ -127,7 +127,7 @@ class run {
   }
 
   void close() {
-    for (auto& slot : slots_) slot.process().send("close");
+    for (auto& slot : slots_) slot.process().say("close");
     for (auto& slot : slots_) {
       const auto ending = slot.process().wait(15s * slowdown());
       if (ending == "exit code 0") continue;

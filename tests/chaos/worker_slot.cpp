@@ -23,10 +23,10 @@ void worker_slot::start() {
   how_.session_timeout = std::chrono::milliseconds{timeouts[dice_.one_of(timeouts.size())]};
   how_.turns = turns[dice_.one_of(turns.size())];
   how_.linger = std::chrono::milliseconds{lingers[dice_.one_of(lingers.size())]};
-  std::vector<std::string> arguments{"chaos", "worker", process_name()};
+  std::vector<std::string> command{"/proc/self/exe", "worker", process_name()};
   const auto add = [&](const char* option, std::string value) {
-    arguments.emplace_back(option);
-    arguments.push_back(std::move(value));
+    command.emplace_back(option);
+    command.push_back(std::move(value));
   };
   add("--folder", how_.folder.string());
   add("--connect", net_.connect_string());
@@ -37,12 +37,12 @@ void worker_slot::start() {
   add("--families", to_string(how_.families));
   add("--threads", std::to_string(how_.threads));
   add("--fibers", std::to_string(how_.fibers));
-  if (how_.log) arguments.emplace_back("--log");
-  process_ = std::make_unique<worker_process>(std::move(arguments), how_.folder / (process_name() + ".log"));
+  if (how_.log) command.emplace_back("--log");
+  process_.start(command, {.log = how_.folder / (process_name() + ".log")});
 }
 
 void worker_slot::kill() {
-  process_->kill();
+  process_.kill();
   log_.tell(process_name(), event_kind::killed);
   on_death();
 }
@@ -68,7 +68,7 @@ void worker_slot::on_death() {
 }
 
 void worker_slot::look_after() {
-  const auto ending = process_->wait(std::chrono::milliseconds{0});
+  const auto ending = process_.wait(std::chrono::milliseconds{0});
   if (!ending) return;
   log_.tell(process_name(), event_kind::crashed, *ending);
   on_death();

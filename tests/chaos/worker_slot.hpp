@@ -4,16 +4,15 @@
 /// One worker after another, behind one proxy.
 
 #include <chrono>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include <latchkey/testing/child_process.hpp>
 #include <latchkey/testing/proxy.hpp>
 
 #include "dice.hpp"
 #include "fault_log.hpp"
 #include "worker.hpp"
-#include "worker_process.hpp"
 
 namespace chaos {
 
@@ -40,7 +39,8 @@ class worker_slot {
   /// By when no session of a killed process is left, if there is a quorum.
   clock::time_point sessions_over_at() const noexcept { return sessions_over_at_; }
   latchkey::testing::proxy& net() noexcept { return net_; }
-  worker_process& process() noexcept { return *process_; }
+  /// It ends when its input does. It only ever says "finished".
+  latchkey::testing::child_process& process() noexcept { return process_; }
 
  private:
   void on_death();
@@ -51,7 +51,7 @@ class worker_slot {
   dice dice_;
   int count_ = 0;
   clock::time_point sessions_over_at_{};
-  std::unique_ptr<worker_process> process_;
+  latchkey::testing::child_process process_;
 };
 
 }  // namespace chaos

@@ -4,8 +4,6 @@
 
 #include <latchkey/mutex.hpp>
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -15,8 +13,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <latchkey/testing/child_process.hpp>
 
-#include "support/child.hpp"
 #include "support/overlap.hpp"
 #include "support/support.hpp"
 
@@ -116,21 +114,21 @@ TEST_SUITE("loss") {
     for (int i = 0; i < repetitions(); ++i) {
       constexpr auto timeout = 1000ms;
       const auto path = fresh_path();
-      child holder{HOLDER_PROCESS, {servers().connect_string(), path, std::to_string(timeout.count())}};
-      const auto said = holder.read_line();
+      child_process holder{{HOLDER_PROCESS, servers().connect_string(), path, std::to_string(timeout.count())}};
+      const auto said = holder.hear(patience()).value();
       REQUIRE(said.starts_with("held "));
       const auto old_token = parse_fencing_token(said.substr(5));
-      holder.write_line("look");
-      REQUIRE(holder.read_line() == "held");
+      holder.say("look");
+      REQUIRE(holder.hear(patience()) == "held");
 
       client second{servers().connect_string(), quick(timeout)};
       mutex successor{second, path};
-      holder.signal(SIGSTOP);
+      holder.pause();
       REQUIRE(successor.try_lock_for(patience()));
       fencing_token store = successor.held().fence();  // the largest that it has seen
-      holder.signal(SIGCONT);
-      holder.write_line("look");
-      CHECK(holder.read_line().starts_with("lost "));
+      holder.resume();
+      holder.say("look");
+      CHECK(holder.hear(patience()).value().starts_with("lost "));
       CHECK(old_token < store);
       successor.unlock();
     }

@@ -14,6 +14,7 @@
 
 #include "support/family.hpp"
 #include "support/reached.hpp"
+#include "support/writer_behind_readers.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -29,21 +30,6 @@ std::string host_name() {
   ::gethostname(name, sizeof name - 1);
   return name;
 }
-
-/// Two who read, by two clients, and a lock that a writer may wait for.
-struct two_readers {
-  std::string path;
-  client first{servers().connect_string(), quick()};
-  client second{servers().connect_string(), quick()};
-  shared_mutex one{first, path};
-  shared_mutex two{second, path};
-  shared_mutex writer{second, path};
-
-  explicit two_readers(std::string at = fresh_path()) : path{std::move(at)} {
-    one.lock_shared();
-    two.lock_shared();
-  }
-};
 
 std::chrono::milliseconds since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
@@ -139,21 +125,13 @@ TEST_SUITE("queue snapshot") {
   }
 
   TEST_CASE("readers before the first writer all hold the lock") {
-    two_readers here;
-    on_threads all;
-    all.start([&] {
-      here.writer.lock();
-      here.writer.unlock();
-    });
-    REQUIRE(queued(here.path, 3));
+    writer_behind_readers here;
     const queue_snapshot queue{here.first, here.path};
     CHECK(queue.holders().size() == 2);
     REQUIRE(queue.waiters().size() == 1);
     CHECK(queue.waiters()[0].what == contender::kind::write);
     CHECK(to_string(queue).find(" and 1 more since ") != std::string::npos);
-    here.one.unlock_shared();
-    here.two.unlock_shared();
-    all.join();
+    here.leave();
     CHECK(queued(here.path, 0));
   }
 
@@ -185,75 +163,6 @@ TEST_SUITE("queue snapshot") {
       CHECK(queue.holders()[0].label == "the one who has it");
       CHECK(queue.waiters().empty());
     });
-    all.join();
-  }
-
-  TEST_CASE_TEMPLATE("a holder is told that it is asked to release the lock, and decides itself", Case,
-                     LATCHKEY_FAMILY) {
-    const auto path = fresh_path();
-    std::atomic<int> told{0};
-    auto options = quick();
-    options.observer = [&](const client_event& event) {
-      if (event.what == client_event::kind::asked_to_release && event.path == path) ++told;
-    };
-    client first{servers().connect_string(), options};
-    client second{servers().connect_string(), quick()};
-    typename Case::lock lock{first, path};
-    typename Case::actors all;
-    all.start([&] {
-      lock.lock();
-      const auto grant = lock.held();
-      const auto release = grant.release_token();
-      CHECK_FALSE(grant.asked_to_release());
-      CHECK(ask_to_release(second, path) == 1);
-      CHECK(eventually([&] { return release.stop_requested(); }));
-      CHECK(grant.asked_to_release());
-      CHECK(eventually([&] { return told == 1; }));
-      CHECK(grant);
-      CHECK(lock.held() == grant);
-      CHECK_FALSE(grant.stop_token().stop_requested());
-      lock.unlock();
-      lock.lock();
-      CHECK_FALSE(lock.held().asked_to_release());  // it was asked for one grant
-      CHECK_FALSE(lock.held() == grant);
-      lock.unlock();
-    });
-    all.join();
-    CHECK(told == 1);
-    CHECK(leaves_nothing(path));
-  }
-
-  TEST_CASE_TEMPLATE("a holder that looks only later finds out that it was asked before", Case, LATCHKEY_FAMILY) {
-    const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
-    client second{servers().connect_string(), quick()};
-    typename Case::lock lock{first, path};
-    typename Case::actors all;
-    all.start([&] {
-      lock.lock();
-      const auto grant = lock.held();
-      CHECK(ask_to_release(second, path) == 1);
-      CHECK(eventually([&] { return grant.asked_to_release(); }));
-      CHECK(grant);
-      lock.unlock();
-    });
-    all.join();
-  }
-
-  TEST_CASE("all readers are asked, and those who wait are not") {
-    two_readers here;
-    on_threads all;
-    all.start([&] {
-      here.writer.lock();
-      CHECK_FALSE(here.writer.held().asked_to_release());
-      here.writer.unlock();
-    });
-    REQUIRE(queued(here.path, 3));
-    CHECK(ask_to_release(here.second, here.path) == 2);
-    CHECK(eventually([&] { return here.one.held_shared().asked_to_release(); }));
-    CHECK(eventually([&] { return here.two.held_shared().asked_to_release(); }));
-    here.one.unlock_shared();
-    here.two.unlock_shared();
     all.join();
   }
 
@@ -327,37 +236,6 @@ TEST_SUITE("queue snapshot") {
     CHECK(since(slow) >= session_timeout);
     CHECK(since(slow) < session_timeout + 1s);
     CHECK(grant);
-  }
-
-  TEST_CASE("a revocation reads names only, and asks the holders only") {
-    counted here;
-    const auto path = fresh_path();
-    two_readers readers{path};
-    shared_mutex writer{readers.second, path};
-    on_threads all;
-    all.start([&] { writer.lock(); });
-    REQUIRE(queued(path, 3));
-    here.since();
-    CHECK(ask_to_release(here.owner, path) == 2);
-    const auto sent = here.since();
-    CHECK_FALSE(sent.contains("getData"));
-    CHECK(sent.at("getChildren") == 1);
-    CHECK(sent.at("setData") == 2);
-    readers.one.unlock_shared();
-    readers.two.unlock_shared();
-    all.join();
-    writer.unlock();
-  }
-
-  TEST_CASE("the timeout of a revocation bounds all of it") {
-    const auto path = fresh_path();
-    client other{servers().connect_string(), quick()};
-    mutex lock{other, path};
-    const std::lock_guard guard{lock};
-    reached_by_proxy here{quick(20s)};
-    here.net.delay(150ms);  // two round trips of 300 ms: list, write
-    CHECK(error_of([&] { ask_to_release(here.owner, path, 450ms); }) == errc::unreachable);
-    CHECK(ask_to_release(here.owner, path, patience()) == 1);
   }
 
   TEST_CASE_TEMPLATE("closing the client ends a look at the queue", actors, LATCHKEY_ACTORS) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checker.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "exclusion/overlap.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -10,16 +14,6 @@ std::string describe(const period& each) {
   return fmt::format("{} ({}, session {:x}, czxid {:x}, from {} to {})", each.who, each.kind, each.session, each.czxid,
                      each.granted, each.ended);
 }
-
-/// The one of the kind that holds longest.
-struct longest {
-  const period* last = nullptr;
-
-  void add(const period& each) {
-    if (last == nullptr || each.ended > last->ended) last = &each;
-  }
-  bool holds_at(std::int64_t time) const { return last != nullptr && last->ended > time; }
-};
 
 /// The one of the kind whose node is the newest.
 struct newest {
@@ -35,17 +29,13 @@ struct newest {
 
 std::vector<std::string> overlaps(const std::vector<period>& periods) {
   std::vector<std::string> found;
-  longest exclusive;
-  longest any;
-  for (const auto& each : periods) {
-    if (each.granted == each.ended) continue;  // its session was over
-    const auto& against = each.exclusive() ? any : exclusive;
-    if (against.holds_at(each.granted)) {
-      found.push_back(fmt::format("{} and {} overlap", describe(*against.last), describe(each)));
-    }
-    if (each.exclusive()) exclusive.add(each);
-    any.add(each);
-  }
+  const auto held = [](const period& each) {
+    return holding<std::int64_t>{each.granted, each.ended, each.exclusive()};
+  };
+  for_each_overlap(periods, held, [&](const period& earlier, const period& later) {
+    if (later.granted == later.ended) return;  // its session was over
+    found.push_back(fmt::format("{} and {} overlap", describe(earlier), describe(later)));
+  });
   return found;
 }
 
@@ -67,11 +57,11 @@ std::vector<std::string> overtakings(const std::vector<period>& periods) {
 
 std::size_t readers_together(const std::vector<period>& periods) {
   std::size_t count = 0;
-  longest reader;
+  std::int64_t until = 0;  // of the readers so far, the one that reads longest
   for (const auto& each : periods) {
     if (each.exclusive()) continue;
-    if (reader.holds_at(each.granted)) ++count;
-    reader.add(each);
+    if (until > each.granted) ++count;
+    until = std::max(until, each.ended);
   }
   return count;
 }

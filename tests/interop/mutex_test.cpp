@@ -48,7 +48,8 @@ TEST_SUITE("mutex") {
       REQUIRE(queued(path, 2));
       CHECK_FALSE(theirs.answered());
       ours.unlock();
-      CHECK(theirs.granted() == servers().exists(path + "/" + queue_at(path)[0])->czxid);
+      const auto granted = theirs.granted();  // only then is the node that was ours gone
+      CHECK(granted == servers().exists(path + "/" + queue_at(path)[0])->czxid);
       CHECK_FALSE(ours.try_lock());
       CHECK_FALSE(ours.try_lock_for(300ms));
       theirs.release();

@@ -3,8 +3,6 @@
 
 /// Contenders in another process, which are spoken to in lines.
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -14,6 +12,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include <latchkey/testing/child_process.hpp>
 
 #include "support/support.hpp"
 
@@ -44,14 +44,12 @@ class peer {
   bool answered(const std::string& name);
 
   /// SIGKILL; returns when the process is gone.
-  void kill();
+  void kill() { process_.kill(); }
 
  private:
   void read();
 
-  pid_t process_ = 0;
-  int input_ = -1;
-  int output_ = -1;
+  child_process process_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<std::string, std::deque<std::string>> answers_;

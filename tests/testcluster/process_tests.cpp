@@ -4,12 +4,14 @@
 
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
-#include <sstream>
 #include <string>
+
+#include <latchkey/testing/child_process.hpp>
 
 #include "support.hpp"
 
@@ -29,33 +31,15 @@ bool lives(int pid) {
 /// The program `testcluster up --servers 1`, with its first lines of both outputs.
 struct program {
   program() {
-    std::array<int, 2> out{};
-    REQUIRE(::pipe(out.data()) == 0);
-    pid = ::fork();
-    if (pid == 0) {
-      ::dup2(out[1], STDOUT_FILENO);
-      ::dup2(out[1], STDERR_FILENO);
-      ::execl(TESTCLUSTER_PROGRAM, "testcluster", "up", "--servers", "1", static_cast<char*>(nullptr));
-      ::_exit(127);
-    }
-    ::close(out[1]);
-    std::string text;
-    for (char c = 0; text.find("Ctrl-C") == text.npos && ::read(out[0], &c, 1) == 1;) text += c;
-    ::close(out[0]);
-    std::istringstream lines{text};
-    std::getline(lines, connect_string);
-    const auto at = text.find("pid ");
-    REQUIRE(at != text.npos);
-    server = std::atoi(text.c_str() + at + 4);
+    connect_string = process.hear().value();
+    const auto line = process.hear().value();
+    const auto at = line.find("pid ");
+    REQUIRE(at != line.npos);
+    server = std::atoi(line.c_str() + at + 4);
+    REQUIRE(process.hear().value().find("Ctrl-C") != line.npos);
   }
 
-  int wait_for_end() const {
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    return status;
-  }
-
-  pid_t pid = 0;
+  child_process process{{"/bin/sh", "-c", "exec " TESTCLUSTER_PROGRAM " up --servers 1 2>&1"}};
   int server = 0;
   std::string connect_string;
 };
@@ -76,23 +60,20 @@ struct environment {
 TEST_SUITE_BEGIN("process");
 
 TEST_CASE("the program prints a connect string and ends on SIGTERM with its server") {
-  const program up;
+  program up;
   const auto colon = up.connect_string.find(':');
   REQUIRE(colon != up.connect_string.npos);
   const auto port = static_cast<std::uint16_t>(std::stoi(up.connect_string.substr(colon + 1)));
   CHECK(raw_client{endpoint{"127.0.0.1", port}}.exists("/").has_value());
-  ::kill(up.pid, SIGTERM);
-  const int status = up.wait_for_end();
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  up.process.signal(SIGTERM);
+  CHECK(up.process.wait() == "exit code 0");
   CHECK_FALSE(lives(up.server));
 }
 
 TEST_CASE("the servers die with a process that is killed") {
-  const program up;
+  program up;
   CHECK(lives(up.server));
-  ::kill(up.pid, SIGKILL);
-  up.wait_for_end();
+  up.process.kill();
   CHECK(eventually([&] { return !lives(up.server); }));
 }
 
@@ -124,6 +105,62 @@ TEST_CASE("a missing java is an error that names the packages") {
   const environment no_home{"JAVA_HOME", "/nonexistent"};
   const environment no_path{"PATH", "/nonexistent"};
   CHECK_THROWS_WITH_AS((ensemble{{.servers = 1}}), doctest::Contains("apt-get install zookeeper"), missing_package);
+}
+
+TEST_CASE("a child is spoken to in lines, and sees the end of its input") {
+  child_process cat{{"/bin/cat"}};
+  CHECK(cat.say("one"));
+  CHECK(cat.say("two"));
+  CHECK(cat.hear(patience) == "one");
+  CHECK(cat.hear(patience) == "two");
+  CHECK_FALSE(cat.hear(0ms));
+  cat.hang_up();
+  CHECK_FALSE(cat.hear(patience));
+  CHECK(cat.wait(patience) == "exit code 0");
+  CHECK_FALSE(cat.say("three"));
+}
+
+TEST_CASE("a child that has been killed is gone, and another can be started in its place") {
+  child_process child{{"/bin/sleep", "1000"}};
+  const auto first = child.pid();
+  CHECK(lives(first));
+  CHECK_FALSE(child.wait(0ms));
+  child.kill();
+  CHECK_FALSE(lives(first));
+  CHECK_FALSE(child.alive());
+  CHECK(child.wait() == "signal 9");
+  child.start({"/bin/sh", "-c", "exit 3"});
+  CHECK(child.wait(patience) == "exit code 3");
+}
+
+TEST_CASE("a child that is paused goes on when it is resumed, and can be killed") {
+  child_process cat{{"/bin/cat"}};
+  for (int i = 0; i < 100; ++i) {
+    cat.pause();
+    CHECK(cat.paused());
+    CHECK(cat.alive());
+    cat.resume();
+    CHECK_FALSE(cat.paused());
+  }
+  CHECK(cat.say("awake"));
+  CHECK(cat.hear(patience) == "awake");
+  cat.pause();
+  cat.kill();
+  CHECK(cat.wait() == "signal 9");
+}
+
+TEST_CASE("a child that is not spoken to has no input, and its log has all that it says") {
+  const auto log = std::filesystem::temp_directory_path() / ("testcluster-child-" + std::to_string(::getpid()));
+  child_process child{{"/bin/sh", "-c", "echo out; echo err >&2; cat"}, {.log = log, .talks = false}};
+  CHECK(child.wait(patience) == "exit code 0");
+  std::ifstream in{log};
+  CHECK(std::string{std::istreambuf_iterator<char>{in}, {}} == "out\nerr\n");
+  std::filesystem::remove(log);
+}
+
+TEST_CASE("a program that is not there is an error that names it") {
+  CHECK_THROWS_WITH_AS((child_process{{"/nonexistent/program"}}), doctest::Contains("/nonexistent/program"),
+                       cluster_error);
 }
 
 TEST_SUITE_END();

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "fake/calm_world.hpp"
+#include "support/calm_world.hpp"
 
 namespace {
 

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "fake/calm_world.hpp"
-#include "fake/scripted_connector.hpp"
+#include "support/calm_world.hpp"
+#include "support/scripted_connector.hpp"
 
 namespace latchkey::testing {
 

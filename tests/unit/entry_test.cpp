@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fake/simulated_client.hpp"
+#include "simulation/simulated_client.hpp"
 
 namespace latchkey::testing {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "fake/scripted_connector.hpp"
+#include "support/scripted_connector.hpp"
 
 namespace latchkey::testing {
 namespace {

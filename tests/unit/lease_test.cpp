@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fake/simulated_lock.hpp"
+#include "simulation/simulated_lock.hpp"
 
 namespace latchkey::testing {
 namespace {

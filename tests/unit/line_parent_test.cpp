@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fake/operated_world.hpp"
+#include "support/operated_world.hpp"
 
 namespace latchkey::testing {
 TEST_SUITE("line and parent") {

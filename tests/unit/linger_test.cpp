@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fake/calm_world.hpp"
+#include "support/calm_world.hpp"
 
 namespace latchkey::testing {
 namespace {

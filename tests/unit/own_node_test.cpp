@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fake/operated_world.hpp"
+#include "support/operated_world.hpp"
 
 namespace latchkey::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "fake/calm_world.hpp"
+#include "support/calm_world.hpp"
 
 namespace latchkey::testing {
 namespace {

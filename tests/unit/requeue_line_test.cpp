@@ -3,11 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "fake/habitual.hpp"
+#include "support/habitual.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -44,34 +43,6 @@ struct among_others : habitual<Family> {
     from.leave(1, mode);
     call = from.enter(1, mode, {});
     REQUIRE(this->queued(3));
-  }
-};
-
-/// A writer who has waited for another one, and was then let in by a list (as a writer ahead may come back as a
-/// reader).
-struct writer_again : habitual<lock_family::shared> {
-  simulated_lock third{two, "/q", {lock_family::shared}};
-  simulated_lock::call behind;
-
-  /// @param kind of the third, who has queued behind; none if there is nobody
-  explicit writer_again(std::optional<contender_kind> kind) {
-    const auto theirs = other.enter(1, mode, {});
-    REQUIRE(queued(2));
-    leave();
-    const auto again = lock->enter(1, mode, {});
-    REQUIRE(ends(theirs, outcome::granted));
-    REQUIRE(queued(2));
-    if (kind) behind = third.enter(1, *kind, {});
-    REQUIRE(queued(kind ? 3 : 2));
-    other.leave(1, mode);
-    REQUIRE(ends(again, outcome::granted));
-    REQUIRE(queued(kind ? 2 : 1));
-    one.connector().forget_sent();
-  }
-
-  simulated_lock::call come_back() {
-    leave();
-    return lock->enter(1, mode, {});
   }
 };
 
@@ -229,24 +200,6 @@ TEST_SUITE("requeue at the end of a line") {
     CHECK(w.queued(2));
   }
 
-  TEST_CASE("a reader whose node is younger than ours tells nothing of when ours was made") {
-    writer_again w{std::nullopt};
-    const auto theirs = w.other.enter(1, w.mode, {});
-    REQUIRE(w.queued(2));
-    w.one.connector().set_trap(operation::children, trap::stuck);  // the list that comes with the transaction
-    const auto again = w.come_back();
-    REQUIRE(w.ends(theirs, outcome::granted));
-    REQUIRE(w.ends(w.other.downgrade(1), outcome::granted));
-    CHECK(w.sent(operation::sync) == 0);  // which frees the list
-    REQUIRE(w.eventually([&] { return w.sent(operation::get) > 0; }));
-    CHECK(again->what == outcome::waiting);
-    REQUIRE(w.queued(2));
-    w.other.leave(1, contender_kind::read);
-    REQUIRE(w.ends(again, outcome::granted));
-    CHECK(w.sent(operation::requeue) == 1);
-    CHECK(w.fence().czxid <= w.made());
-  }
-
   TEST_CASE_TEMPLATE("whatever becomes of the question for the last, the lock is had, once, and nothing stays", World,
                      turns_among_others, places_among_others) {
     for (const auto fate : {trap::lost_before_effect, trap::lost_after_effect, trap::stuck}) {
@@ -267,35 +220,6 @@ TEST_SUITE("requeue at the end of a line") {
       w.leave();
       CHECK(w.nothing_is_left());
     }
-  }
-
-  TEST_CASE("a reader who is the last behind is waited for, and the writer's own node tells when it was made") {
-    writer_again w{contender_kind::read};
-    const auto again = w.come_back();
-    REQUIRE(w.ends(w.behind, outcome::granted));
-    REQUIRE(w.queued(2));
-    CHECK(again->what == outcome::waiting);
-    CHECK(w.sent(operation::requeue) == 1);
-    CHECK(w.sent(operation::children) == 0);
-    CHECK(w.sent(operation::get) == 2);  // his, and its own: is it still there, and when was it made
-    w.third.leave(1, contender_kind::read);
-    REQUIRE(w.ends(again, outcome::granted));
-    CHECK(w.sent(operation::children) == 0);  // he was the only one
-    CHECK(w.fence().czxid == w.made());
-  }
-
-  TEST_CASE("a writer who is the last behind and becomes a reader is still waited for") {
-    writer_again w{contender_kind::write};
-    const auto again = w.come_back();
-    REQUIRE(w.ends(w.behind, outcome::granted));
-    REQUIRE(w.queued(2));
-    CHECK(w.one.connector().sent() == 3);
-    REQUIRE(w.ends(w.third.downgrade(1), outcome::granted));
-    w.time.run_for(1s);
-    CHECK(again->what == outcome::waiting);
-    w.third.leave(1, contender_kind::read);
-    REQUIRE(w.ends(again, outcome::granted));
-    CHECK(w.fence().czxid <= w.made());
   }
 }
 }  // namespace latchkey::testing

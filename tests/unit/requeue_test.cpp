@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "fake/habitual.hpp"
+#include "support/habitual.hpp"
 
 namespace latchkey::testing {
 namespace {

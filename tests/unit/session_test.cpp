@@ -8,7 +8,7 @@
 
 #include <latchkey/log.hpp>
 
-#include "fake/scripted_connector.hpp"
+#include "support/scripted_connector.hpp"
 
 namespace latchkey::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fake/simulated_client.hpp"
+#include "simulation/simulated_client.hpp"
 
 namespace latchkey::testing {
 namespace {

@@ -13,8 +13,8 @@
 #include <latchkey/log.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
-#include "fake/wire_server.hpp"
 #include "session/client_core.hpp"
+#include "support/wire_server.hpp"
 
 namespace latchkey::testing {
 namespace {

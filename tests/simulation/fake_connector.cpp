@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/fake_connector.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What the system under test owns of a session.
+class handle final : public detail::znodes {
+ public:
+  explicit handle(fake_session& session) noexcept : session_{&session} {}
+  ~handle() override {
+    if (session_) session_->abandon();
+  }
+
+  bool send(std::uint64_t id, detail::request what) override { return session_->send(id, std::move(what)); }
+
+  fake_session& release() noexcept { return *std::exchange(session_, nullptr); }
+
+ private:
+  fake_session* session_;
+};
+
+}  // namespace
+
+fake_connector::fake_connector(fake_ensemble& ensemble, std::chrono::milliseconds timeout, process_id process)
+    : ensemble_{ensemble}, client_{std::make_shared<fake_client>()} {
+  client_->process = process;
+  client_->timeout = timeout;
+}
+
+fake_connector::~fake_connector() {
+  *alive_ = false;
+  for (auto* const each : sessions_) each->abandon();
+}
+
+void fake_connector::open(std::uint64_t epoch, detail::connector_listener& listener,
+                          const std::vector<std::string>& /*without*/) {
+  auto& time = ensemble_.time();
+  const auto wait = time.random().between(100us, 5ms);
+  if (ensemble_.next_open_fails()) {
+    time.after(wait, [alive = alive_, epoch, &listener] {
+      if (*alive) listener.on_opened(epoch, nullptr, "no host resolves (simulated)");
+    });
+    return;
+  }
+  auto& session = ensemble_.add(client_, epoch, listener);
+  sessions_.push_back(&session);
+  session.start();
+  // The handle may connect before its owner has been given it.
+  time.after(wait, [this, alive = alive_, &session, epoch, &listener] {
+    if (*alive) on_opened(session, epoch, listener);
+  });
+}
+
+void fake_connector::on_opened(fake_session& opened, std::uint64_t epoch, detail::connector_listener& listener) {
+  auto& time = ensemble_.time();
+  if (time.resumes_at(client_->process) > time.now()) {
+    time.at(time.resumes_at(client_->process), [this, alive = alive_, &opened, epoch, &listener] {
+      if (*alive) on_opened(opened, epoch, listener);
+    });
+    return;
+  }
+  listener.on_opened(epoch, std::make_unique<handle>(opened), {});
+}
+
+void fake_connector::retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) {
+  static_cast<handle&>(*session).release().close(std::move(on_closed));
+}
+
+std::uint64_t fake_connector::sent() const noexcept {
+  return std::accumulate(client_->sent.begin(), client_->sent.end(), std::uint64_t{0}) - sent(detail::operation::sync);
+}
+
+std::size_t fake_connector::open_sessions() const noexcept {
+  return static_cast<std::size_t>(
+      std::count_if(sessions_.begin(), sessions_.end(), [](const auto* each) { return !each->over(); }));
+}
+
+}  // namespace latchkey::testing

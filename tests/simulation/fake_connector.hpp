@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Opens sessions on a fake ensemble: what a client of the system under test is given in place of the C client.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "bridge/znodes.hpp"
+#include "simulation/fake_ensemble.hpp"
+
+namespace latchkey::testing {
+
+/// Its listeners are called from steps of the simulation only; after its destruction never.
+class fake_connector final : public detail::connector {
+ public:
+  /// @param process whose pauses hold up what is delivered.
+  fake_connector(fake_ensemble& ensemble, std::chrono::milliseconds timeout, process_id process = process_id::none);
+  ~fake_connector() override;
+
+  void open(std::uint64_t epoch, detail::connector_listener& listener,
+            const std::vector<std::string>& without = {}) override;
+  void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override;
+
+  /// The next request of this kind meets this fault.
+  void set_trap(detail::operation kind, trap what) { client_->traps.emplace_back(kind, what); }
+
+  /// What has been opened last; nothing before.
+  fake_session* latest() const noexcept { return sessions_.empty() ? nullptr : sessions_.back(); }
+  /// @returns how many requests of this kind have been sent.
+  std::uint64_t sent(detail::operation kind) const noexcept { return client_->sent[static_cast<std::size_t>(kind)]; }
+  /// @returns how many have been sent in all, but for syncs: those keep the lease ready.
+  std::uint64_t sent() const noexcept;
+  void forget_sent() noexcept { client_->sent = {}; }
+  /// Sessions that were opened and are not closed yet.
+  std::size_t open_sessions() const noexcept;
+  const std::shared_ptr<fake_client>& client() const noexcept { return client_; }
+
+ private:
+  void on_opened(fake_session& opened, std::uint64_t epoch, detail::connector_listener& listener);
+
+  fake_ensemble& ensemble_;
+  const std::shared_ptr<fake_client> client_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::vector<fake_session*> sessions_;
+};
+
+}  // namespace latchkey::testing

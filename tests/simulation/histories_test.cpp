@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random histories: several clients, callers and locks on an ensemble where everything goes wrong; each follows from
+// its seed. LATCHKEY_SEED=n tells the story of one, LATCHKEY_HISTORIES=n runs so many (of each part).
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "simulation/history.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+std::optional<std::uint64_t> number_from_environment(const char* name) {
+  const auto* const text = std::getenv(name);
+  if (!text) return std::nullopt;
+  return std::strtoull(text, nullptr, 10);
+}
+
+struct totals {
+  std::size_t histories = 0;
+  std::size_t calls = 0;
+  std::size_t grants = 0;
+  std::size_t requests = 0;
+  std::size_t requeues = 0;
+  std::uint64_t steps = 0;
+  std::size_t bad = 0;
+};
+
+std::string run_one(std::uint64_t seed, bool aloud, totals& sum) {
+  history story{history_plan::draw(seed)};
+  if (aloud) story.tell_to([](const std::string& line) { std::cout << line << '\n'; });
+  const auto& log = story.run();
+  const auto found = violations(log);
+  ++sum.histories;
+  sum.calls += log.calls.size();
+  sum.grants += log.grants.size();
+  sum.requests += story.requests();
+  sum.requeues += story.requests(detail::operation::requeue);
+  sum.steps += story.steps();
+  std::string all;
+  for (const auto& each : found) all += "  " + each + "\n";
+  return all;
+}
+
+/// Histories of a number of seeds of their own.
+void run_part(std::uint64_t part) {
+  constexpr std::uint64_t of_a_part = 5000;
+  constexpr std::size_t enough = 20;
+  totals sum;
+  if (const auto seed = number_from_environment("LATCHKEY_SEED")) {
+    if (*seed / 1'000'000 != part) return;
+    const auto found = run_one(*seed, true, sum);
+    CHECK_MESSAGE(found.empty(), "seed " << *seed << ":\n" << found);
+    return;
+  }
+  const auto count = number_from_environment("LATCHKEY_HISTORIES").value_or(of_a_part);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::uint64_t i = 1; i <= count && sum.bad < enough; ++i) {
+    const auto seed = part * 1'000'000 + i;
+    const auto found = run_one(seed, false, sum);
+    if (!found.empty()) ++sum.bad;
+    CHECK_MESSAGE(found.empty(), "seed " << seed << " (LATCHKEY_SEED=" << seed << " tells its story):\n" << found);
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  MESSAGE(fmt::format(
+      "{} histories ({:.0f} a second): {} calls, {} grants, {} requests, {} of them to requeue, {} steps; {} bad",
+      sum.histories, static_cast<double>(sum.histories) / took.count(), sum.calls, sum.grants, sum.requests,
+      sum.requeues, sum.steps, sum.bad));
+  if (count >= 100) CHECK(sum.requeues > count / 10);
+}
+
+}  // namespace
+
+TEST_SUITE("histories 1 of 4") {
+  TEST_CASE("a history follows from its seed") {
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+      history one{history_plan::draw(seed)};
+      history other{history_plan::draw(seed)};
+      const auto& first = one.run();
+      const auto& second = other.run();
+      CHECK(one.steps() == other.steps());
+      REQUIRE(first.grants.size() == second.grants.size());
+      for (std::size_t i = 0; i < first.grants.size(); ++i) {
+        CHECK(first.grants[i].fence == second.grants[i].fence);
+        CHECK(first.grants[i].granted_at == second.grants[i].granted_at);
+      }
+    }
+  }
+
+  TEST_CASE("random histories keep every promise (first part)") { run_part(0); }
+}
+TEST_SUITE("histories 2 of 4") {
+  TEST_CASE("random histories keep every promise (second part)") { run_part(1); }
+}
+TEST_SUITE("histories 3 of 4") {
+  TEST_CASE("random histories keep every promise (third part)") { run_part(2); }
+}
+TEST_SUITE("histories 4 of 4") {
+  TEST_CASE("random histories keep every promise (fourth part)") { run_part(3); }
+}
+}  // namespace latchkey::testing

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/history.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+client_options options_of(const history_plan& plan) {
+  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(plan.timeout);
+  client_options options;
+  options.session_timeout = options.connect_timeout = timeout;
+  options.label = "history";
+  return options;
+}
+
+/// Of the deletion of a node whose creation has yet to be answered: that answer, a moment, a read.
+duration time_to_learn(const history_plan& plan) {
+  return detail::own_nodes::youth + plan.weather.slowest_answer(plan.timeout) * 2;
+}
+
+}  // namespace
+
+history::history(const history_plan& plan)
+    : plan_{plan},
+      time_{plan.seed},
+      ensemble_{time_, plan.weather},
+      queues_{ensemble_, lock_paths(), *this},
+      deletions_{time_to_learn(plan), plan.timeout} {
+  faults_until_ = time_.now() + plan_.faults;
+  faults_.emplace(ensemble_, lock_paths());
+  for (unsigned i = 0; i < plan_.clients; ++i) {
+    clients_.push_back(std::make_unique<simulated_client>(ensemble_, options_of(plan_)));
+    clients_.back()->core()->reaper().gather_beyond(plan_.gather_beyond);
+    for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) {
+      for (unsigned object = 0; object < plan_.objects; ++object) add_object(i, lock);
+    }
+  }
+  if (plan_.a_client_closes) {
+    auto& client = *clients_[time_.random().below(clients_.size())];
+    as_user(client, time_.random().between({}, plan_.faults), [this, &client] {
+      tell("a client is closed early");
+      closed_early_ = &client;
+      client.close();
+    });
+  }
+}
+
+void history::add_object(unsigned client, unsigned lock) {
+  const auto& plan = plan_.locks[lock];
+  auto settings = plan.settings;
+  if (plan.mixed) settings.family = time_.random().coin() ? lock_family::fair : lock_family::turns;
+  const auto number = static_cast<unsigned>(objects_.size());
+  auto& object = *objects_.emplace_back(std::make_unique<lock_object>(*clients_[client], lock_path(lock), settings));
+  object.client_number = client;
+  object.number = number;
+  object.lock = lock;
+  object.plan = &plan;
+  for (unsigned caller = 0; caller < plan_.callers; ++caller) {
+    auto& who = *actors_.emplace_back(std::make_unique<actor>());
+    who.object = &object;
+    who.fiber = actors_.size();
+    who.calls_left = plan_.calls;
+    think(who);
+  }
+}
+
+history::~history() {
+  for (const auto& each : objects_) each->handle.shut();
+}
+
+std::vector<std::string> history::lock_paths() const {
+  std::vector<std::string> paths;
+  for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) paths.push_back(lock_path(lock));
+  return paths;
+}
+
+std::size_t history::requests(std::optional<detail::operation> kind) const {
+  std::size_t sum = 0;
+  for (const auto& each : clients_) sum += kind ? each->connector().sent(*kind) : each->connector().sent();
+  return sum;
+}
+
+void history::tell_to(std::function<void(const std::string&)> listener) {
+  listener_ = std::move(listener);
+  ensemble_.trace_to([this](const std::string& line) { tell(line); });
+}
+
+void history::tell(const std::string& line) {
+  if (listener_)
+    listener_(fmt::format("{:.6f}s #{} {}", std::chrono::duration<double>(time_.now().time_since_epoch()).count(),
+                          time_.steps(), line));
+}
+
+// What is watched
+
+/// After every step: reads without a trace, since a look at a grant may end it.
+void history::observe() {
+  queues_.catch_up();
+  if (plan_.operators) observe_operators();
+  for (const auto& each : actors_) {
+    if (each->call && each->call->what != detail::waiter::outcome::waiting) finish_call(*each);
+    if (each->held.valid_until() <= time_.now()) continue;
+    log_.grants[each->grant_number].last_valid = time_.steps();
+    log_.grants[each->grant_number].last_valid_at = time_.now();
+  }
+}
+
+bool history::all_done() const {
+  return std::all_of(actors_.begin(), actors_.end(), [](const auto& each) { return each->done; });
+}
+
+bool history::step_until(time_point end, const std::function<bool()>& done) {
+  while (!done()) {
+    const auto next = time_.next_time();
+    if (!next || *next > end) return false;
+    time_.step();
+    observe();
+  }
+  return true;
+}
+
+const history_log& history::run() {
+  step_until(faults_until_, [this] { return all_done(); });
+  faults_until_ = {};
+  tell("all faults end");
+  ensemble_.heal();
+  // What is lost expires, what is disconnected reconnects; then all take their turns.
+  const auto calls = static_cast<int>(plan_.callers_in_all() * plan_.calls);
+  const auto patience = plan_.timeout * 6 + calls * (plan_.longest_hold + plan_.longest_thought * 2 + 200ms);
+  step_until(time_.now() + patience, [this] { return all_done(); });
+  for (const auto& each : actors_) each->call = nullptr;  // who still waits has waited too long
+  step_until(time_.now() + plan_.timeout * 3, [] { return false; });
+  // What keeps the lease ready is never done, but soon answered.
+  step_until(time_.now() + plan_.timeout, [this] {
+    return std::all_of(clients_.begin(), clients_.end(),
+                       [](const auto& each) { return each->closed() || each->unfinished().empty(); });
+  });
+  collect_leftovers();
+  close_clients();
+  if (plan_.operators) excuse_grants();
+  return log_;
+}
+
+void history::collect_leftovers() {
+  for (const auto& path : lock_paths()) {
+    for (const auto& name : ensemble_.children(path)) {
+      if (detail::parse_contender(name)) log_.leftovers.push_back("node " + path + "/" + name);
+    }
+  }
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    if (clients_[i]->closed()) continue;  // what it could not do in time, the end of its session does
+    if (const auto what = clients_[i]->unfinished(); !what.empty()) {
+      log_.leftovers.push_back(fmt::format("{} of client {}", what, i));
+    }
+  }
+}
+
+void history::close_clients() {
+  for (const auto& each : clients_) {
+    if (!each->closed()) each->close();
+  }
+  step_until(time_.now() + 10s, [this] {
+    return std::all_of(clients_.begin(), clients_.end(), [](const auto& each) { return each->closed(); });
+  });
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    if (!clients_[i]->closed()) log_.leftovers.push_back(fmt::format("client {}, which does not close", i));
+  }
+  for (const auto& session : ensemble_.leader().sessions()) {
+    if (!session->over) log_.leftovers.push_back(fmt::format("session {:x}", session->id));
+  }
+}
+
+}  // namespace latchkey::testing

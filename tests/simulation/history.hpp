@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// One random history of calls on locks, over a fake ensemble with faults: all of it follows from a seed.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <latchkey/grant.hpp>
+
+#include "simulation/deletion_record.hpp"
+#include "simulation/fault_injector.hpp"
+#include "simulation/history_checker.hpp"
+#include "simulation/history_plan.hpp"
+#include "simulation/queue_record.hpp"
+#include "simulation/simulated_lock.hpp"
+
+namespace latchkey::testing {
+
+class history final : queue_watcher {
+ public:
+  explicit history(const history_plan& plan);
+  ~history();
+
+  /// @returns what happened.
+  const history_log& run();
+
+  /// @returns how many were sent, of one kind or in all.
+  std::size_t requests(std::optional<detail::operation> kind = {}) const;
+  std::uint64_t steps() const noexcept { return time_.steps(); }
+  fake_ensemble& ensemble() noexcept { return ensemble_; }
+  /// Told of every line of the story; for the eyes of whoever looks into a failure.
+  void tell_to(std::function<void(const std::string&)> listener);
+
+ private:
+  struct lock_object {
+    lock_object(simulated_client& client, std::string path, const lock_settings& settings)
+        : handle{client, std::move(path), settings} {}
+    simulated_lock handle;
+    unsigned client_number = 0;
+    unsigned number = 0;
+    unsigned lock = 0;
+    const lock_plan* plan = nullptr;
+  };
+  /// What a call is for.
+  enum class wish { lock, place, downgrade };
+  struct actor {
+    lock_object* object = nullptr;
+    std::uint64_t fiber = 0;
+    unsigned calls_left = 0;
+    wish what{};
+    detail::contender_kind mode{};
+    simulated_lock::call call;  // while it waits
+    std::size_t call_number = 0;
+    simulated_lock::place place;                 // that it keeps
+    std::shared_ptr<detail::lease> place_pulse;  // of the session when it got it
+    grant held;                                  // while it holds
+    std::size_t grant_number = 0;
+    path_id node = 0;  // on which the grant rests; 0: it was not there
+    bool done = false;
+  };
+
+  void add_object(unsigned client, unsigned lock);
+
+  // What users do: history_users.cpp
+  void think(actor& who);
+  void begin_call(actor& who);
+  void take_place(actor& who, bool again);
+  void wait_for_place(actor& who);
+  void give_up_place(actor& who);
+  void begin(actor& who, call_record call, const std::function<simulated_lock::call()>& enter);
+  void cancel_later(actor& who);
+  detail::limit draw_limit(call_record& call);
+  void finish_call(actor& who);
+  void on_granted(actor& who);
+  void on_refused(actor& who);
+  void on_failed(actor& who, const detail::failure& why);
+  bool may_fail(const actor& who, errc why);
+  void unlock(actor& who);
+  void as_user(const simulated_client& of, duration after, std::function<void()> what);
+
+  // What a grant is like: history_grants.cpp
+  void begin_grant(actor& who);
+  void look_at_queue(const actor& who, grant_record& grant, const queued_node* mine);
+  void begin_downgrade(actor& who);
+  void hunt(const actor& who);
+  void on_node_gone(path_id node) override;
+  void on_node_replaced(path_id writer, path_id reader) override;
+  void ambush(unsigned lock);
+  void observe_operators();
+  void observe_takeovers();
+  std::optional<unsigned> client_of(std::int64_t session) const;
+  bool reaches_leader(unsigned client) const;
+  void excuse_grants();
+
+  bool step_until(time_point end, const std::function<bool()>& done);
+  void observe();
+  bool all_done() const;
+  void collect_leftovers();
+  void close_clients();
+  void tell(const std::string& line);
+  std::string lock_path(unsigned lock) const { return "/locks/" + std::string(1, static_cast<char>('a' + lock)); }
+  std::vector<std::string> lock_paths() const;
+
+  const history_plan plan_;
+  simulation time_;
+  fake_ensemble ensemble_;
+  std::optional<fault_injector> faults_;
+  queue_record queues_;
+  time_point faults_until_{};
+  std::vector<std::unique_ptr<simulated_client>> clients_;
+  std::vector<std::unique_ptr<lock_object>> objects_;
+  std::vector<std::unique_ptr<actor>> actors_;
+  history_log log_;
+  deletion_record deletions_;
+  std::size_t deletions_seen_ = 0;
+  std::vector<std::size_t> takeovers_;        // the grants of others
+  simulated_client* closed_early_ = nullptr;  // its calls may fail
+  std::function<void(const std::string&)> listener_;
+};
+
+}  // namespace latchkey::testing

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/history_checker.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "exclusion/overlap.hpp"
+#include "recipes/rules.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using detail::contender_kind;
+using complaints = std::vector<std::string>;
+using grants_in_order = std::vector<const grant_record*>;
+
+double seconds(detail::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+
+std::string name(const grant_record& grant) {
+  return fmt::format("grant {} ({}) of lock {} to client {} at {:.6f}s (instants {} to {})", to_string(grant.fence),
+                     to_string(grant.kind), grant.lock, grant.client, seconds(grant.granted_at), grant.granted,
+                     grant.last_valid);
+}
+
+std::int64_t place_of(const grant_record& grant) { return grant.place != 0 ? grant.place : grant.fence.czxid; }
+
+std::string name(const call_record& call) {
+  return fmt::format("call of client {} on lock {}, object {}, entered at {:.6f}s (instant {})", call.client, call.lock,
+                     call.object, seconds(call.entered_at), call.entered);
+}
+
+/// In the order in which they were given, sorted by `key`.
+template <class Key>
+auto sorted_by(const history_log& log, Key key) {
+  std::map<decltype(key(log.grants.front())), grants_in_order> sorted;
+  for (const auto& each : log.grants) sorted[key(each)].push_back(&each);
+  for (auto& [by, grants] : sorted) {
+    std::stable_sort(grants.begin(), grants.end(),
+                     [](const auto* a, const auto* b) { return a->granted < b->granted; });
+  }
+  return sorted;
+}
+
+holding<std::uint64_t> held_until(std::uint64_t instant, const grant_record& each) {
+  return {each.granted, instant, each.kind != contender_kind::read};
+}
+
+/// Writers exclude all, readers overlap readers only. An operator who deletes a node may make its owner overlap with
+/// others, for as long as it takes to hear of that.
+void check_exclusion(const grants_in_order& grants, complaints& found) {
+  const auto valid = [](const auto* each) { return held_until(each->last_valid + 1, *each); };
+  for_each_overlap(grants, valid, [&](const auto* before, const auto* each) {
+    const auto end = std::min(before->last_valid_at, each->last_valid_at);
+    if (before->is_excused(each->granted_at, end) || each->is_excused(each->granted_at, end)) return;
+    found.push_back(fmt::format("exclusion: {} while {} was valid", name(*each), name(*before)));
+  });
+}
+
+/// Whatever has been lost: callers of one object are let in once those before them have unlocked.
+void check_local_exclusion(const grants_in_order& grants, complaints& found) {
+  const auto locked = [](const auto* each) { return held_until(each->unlocked, *each); };
+  for_each_overlap(grants, locked, [&](const auto* before, const auto* each) {
+    found.push_back(fmt::format("overlap: {} before {} was unlocked", name(*each), name(*before)));
+  });
+}
+
+/// They grow from grant to grant, but for those of readers among themselves.
+void check_tokens(const grants_in_order& grants, complaints& found) {
+  std::array<const grant_record*, 2> largest{};  // so far: of the others, and of readers
+  for (const auto* const each : grants) {
+    if (each->deleted()) continue;
+    const bool reads = each->kind == contender_kind::read;
+    for (const auto* const before : {largest[0], reads ? nullptr : largest[1]}) {
+      if (!before || each->fence > before->fence) continue;
+      found.push_back(fmt::format("tokens: {} after {}", name(*each), name(*before)));
+    }
+    if (!largest[reads] || each->fence > largest[reads]->fence) largest[reads] = each;
+  }
+}
+
+/// None is given twice to readers: for all others, that follows from the order.
+void check_unique(const grants_in_order& grants, complaints& found) {
+  std::map<fencing_token, const grant_record*> seen;
+  for (const auto* const each : grants) {
+    if (each->kind == contender_kind::read && !seen.emplace(each->fence, each).second) {
+      found.push_back(fmt::format("unique: {} has the token of an earlier one", name(*each)));
+    }
+  }
+}
+
+/// From writer to reader without anybody in between.
+void check_downgrades(const history_log& log, const grants_in_order& grants, complaints& found) {
+  for (const auto* const each : grants) {
+    if (!each->downgraded_from || each->deleted()) continue;
+    const auto& writer = log.grants[*each->downgraded_from];
+    for (const auto* const other : grants) {
+      if (other->kind == contender_kind::read || other->deleted()) continue;
+      if (other->granted <= writer.granted || other->granted > each->granted) continue;
+      found.push_back(fmt::format("downgrade: {} between {} and its reader", name(*other), name(writer)));
+    }
+  }
+}
+
+/// A place is passed on for as long as nobody is kept waiting for it, then for so many turns; readers, who share one,
+/// are not joined any more.
+void check_starvation(const grants_in_order& grants, complaints& found) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> passed;  // place, who waits behind
+  for (const auto* const each : grants) {
+    const auto most = each->kind == contender_kind::read ? 0 : each->turns;
+    for (const auto waiting : each->kept_waiting) {
+      if (++passed[{place_of(*each), waiting}] != most + 1) continue;
+      found.push_back(fmt::format("starvation: {} keeps the place {:x} waiting any longer", name(*each), waiting));
+    }
+  }
+}
+
+/// A place that somebody has asked for is not passed on once its holder has seen that.
+void check_revocation(const grants_in_order& grants, complaints& found) {
+  std::map<std::int64_t, const grant_record*> asked;  // by place, the first that unlocked it then
+  for (const auto* const each : grants) {
+    if (!each->asked_to_release) continue;
+    auto& first = asked[place_of(*each)];
+    if (!first || each->unlocked < first->unlocked) first = each;
+  }
+  for (const auto* const each : grants) {
+    const auto at = asked.find(place_of(*each));
+    if (at == asked.end() || each->granted < at->second->unlocked || each == at->second) continue;
+    if (each->downgraded_from) continue;  // that is no unlock
+    found.push_back(fmt::format("revocation: {} after {} was asked for", name(*each), name(*at->second)));
+  }
+}
+
+void check_nodes(const grants_in_order& grants, complaints& found) {
+  for (const auto* const each : grants) {
+    const bool is_excused = each->is_excused(each->granted_at, each->granted_at);
+    if (each->node_missing && !is_excused) {
+      found.push_back(fmt::format("node: {}, whose node is not there", name(*each)));
+    }
+    if (each->outlived_node && !each->deleted()) {
+      found.push_back(fmt::format("validity: {}, still valid when its node went", name(*each)));
+    }
+    if (each->overtaken > 0 && !is_excused) {
+      found.push_back(fmt::format("order: {}, ahead of {} older nodes", name(*each), each->overtaken));
+    }
+  }
+}
+
+/// The callers of one object that wait are let in as they came; readers also together.
+void check_local_order(const history_log& log, const grants_in_order& grants, complaints& found) {
+  struct sequence {
+    const call_record* newest = nullptr;  // of those let in before `instant`
+    const call_record* here = nullptr;    // of those let in then
+    std::uint64_t instant = 0;
+  };
+  const auto later = [](const call_record* a, const call_record* b) { return !b || (a && a->entered > b->entered); };
+  std::array<sequence, 3> of_kinds;
+  for (const auto* const each : grants) {
+    const auto& call = log.calls[each->call];
+    if (!call.in_turn) continue;
+    auto& kind = of_kinds[static_cast<std::size_t>(call.kind)];
+    if (each->granted != kind.instant) {
+      if (later(kind.here, kind.newest)) kind.newest = kind.here;
+      kind.here = nullptr;
+      kind.instant = each->granted;
+    }
+    if (kind.newest && kind.newest->entered > call.entered) {
+      found.push_back(fmt::format("turns: {} was let in after {}", name(call), name(*kind.newest)));
+    }
+    if (later(&call, kind.here)) kind.here = &call;
+  }
+}
+
+void check_calls(const history_log& log, complaints& found) {
+  for (const auto& each : log.calls) {
+    if (each.what == call_record::outcome::waiting) {
+      found.push_back(fmt::format("wake-up: {} never returned", name(each)));
+    } else if (each.finished_at > each.deadline) {
+      found.push_back(fmt::format("deadline: {} returned at {:.6f}s, {:.6f}s late", name(each),
+                                  seconds(each.finished_at),
+                                  std::chrono::duration<double>(each.finished_at - each.deadline).count()));
+    }
+    if (each.what == call_record::outcome::refused && !each.once && !each.cancelled &&
+        each.finished_at < each.deadline) {
+      found.push_back(fmt::format("patience: {} was refused although it could have waited", name(each)));
+    }
+    if (each.what != call_record::outcome::failed || each.may_fail) continue;
+    found.push_back(fmt::format("failure: {}: {}", name(each), each.failure));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> violations(const history_log& log) {
+  complaints found;
+  for (const auto& [lock, grants] : sorted_by(log, [](const auto& each) { return each.lock; })) {
+    check_exclusion(grants, found);
+    check_tokens(grants, found);
+    check_unique(grants, found);
+    check_downgrades(log, grants, found);
+    check_starvation(grants, found);
+    check_revocation(grants, found);
+    check_nodes(grants, found);
+  }
+  for (const auto& [object, grants] : sorted_by(log, [&](const auto& each) { return log.calls[each.call].object; })) {
+    check_local_exclusion(grants, found);
+    check_local_order(log, grants, found);
+  }
+  check_calls(log, found);
+  for (const auto& each : log.leftovers) found.push_back("left behind: " + each);
+  return found;
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of a history: what its grants are like.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "recipes/rules.hpp"
+#include "simulation/history.hpp"
+
+namespace latchkey::testing {
+
+using namespace std::chrono_literals;
+using detail::contender_kind;
+
+void history::begin_grant(actor& who) {
+  auto& random = time_.random();
+  auto& object = *who.object;
+  who.held = object.handle.current(who.fiber, who.mode);
+  grant_record grant;
+  grant.lock = object.lock;
+  grant.client = object.client_number;
+  grant.call = who.call_number;
+  grant.kind = who.mode;
+  grant.fence = who.held.fence();
+  grant.granted = grant.last_valid = time_.steps();
+  grant.granted_at = grant.last_valid_at = time_.now();
+  grant.turns = object.handle.settings().turns;
+  if (who.what == wish::downgrade) grant.downgraded_from = who.grant_number;
+  const auto* const mine = queues_.at(object.lock, grant.fence.czxid);
+  // Of a node that an operator has deleted nobody knows which place it was: it counts as one of its own.
+  grant.place = mine ? mine->position : -static_cast<std::int64_t>(log_.grants.size()) - 1;
+  grant.node_missing = !mine;
+  look_at_queue(who, grant, mine);
+  who.node = mine ? mine->node : 0;
+  who.grant_number = log_.grants.size();
+  log_.grants.push_back(grant);
+  if (listener_) {
+    tell(fmt::format("client {} is granted lock {} as caller {}, {}: {}", grant.client, grant.lock, who.fiber,
+                     to_string(grant.kind), to_string(grant.fence)));
+  }
+  const bool hunted = faults_until_ > time_.now() && random.chance(plan_.hunted);
+  const auto hold = hunted ? plan_.longest_hold : random.between({}, plan_.longest_hold);
+  const auto interest = random.below(8);
+  if (interest < 2) who.held.stop_token();  // somebody wants to be told
+  if (interest == 2) who.held.asked_to_release();
+  const bool downgrade = who.mode == contender_kind::write && random.chance(object.plan->downgrades);
+  as_user(object.handle.client(), hold, [this, &who, downgrade] { downgrade ? begin_downgrade(who) : unlock(who); });
+  if (hunted) hunt(who);
+  if (plan_.ambushed > 0 && faults_until_ > time_.now() && random.chance(plan_.ambushed)) ambush(object.lock);
+}
+
+/// The ensemble itself knows whose turn it is, and who has been kept waiting for long.
+void history::look_at_queue(const actor& who, grant_record& grant, const queued_node* mine) {
+  const auto position = grant.place;
+  const auto session = mine ? mine->session : 0;
+  const auto& settings = who.object->handle.settings();
+  const auto known_since = [&] {
+    const auto first = std::find_if(log_.grants.begin(), log_.grants.end(), [&](const auto& each) {
+      return each.lock == grant.lock && each.place == position && each.kind == grant.kind;
+    });
+    const auto begun = first == log_.grants.end() ? time_.now() : first->granted_at;
+    return std::max(begun, time_.resumed_at(who.object->handle.client().process()));
+  };
+  auto patience = plan_.noticed_after;
+  if (grant.kind == contender_kind::read) patience += settings.share_for;
+  std::optional<time_point> base;
+  for (const auto& each : queues_.of(grant.lock)) {
+    if (each.position < position && detail::blocks(each.kind, grant.kind)) {
+      // A place that one of ours has given up may be there for a little longer: nobody of ours need wait for that.
+      const auto path = ensemble_.paths().text(each.node);
+      const bool used = std::any_of(actors_.begin(), actors_.end(), [&](const auto& other) {
+        return other->node == each.node && other->held.valid_until() > time_.now();
+      });
+      if (each.session == session && !used && who.object->handle.client().core()->reaper().removes(path)) continue;
+      ++grant.overtaken;
+      if (listener_) tell("that overtakes " + path);
+    }
+    if (grant.downgraded_from || each.position <= position || !detail::blocks(grant.kind, each.kind)) continue;
+    if (!base) base = known_since();
+    if (std::max(each.since, *base) + patience < time_.now()) grant.kept_waiting.push_back(each.position);
+  }
+}
+
+void history::begin_downgrade(actor& who) {
+  who.what = wish::downgrade;
+  call_record call;
+  call.entered = time_.steps();
+  begin(who, call, [&] { return who.object->handle.downgrade(who.fiber); });
+}
+
+/// Cuts the server off while its leader has not heard of the newest touches; and the client, too, so that it cannot go
+/// to another one in time.
+void history::hunt(const actor& who) {
+  auto* const connection = who.object->handle.client().connector().latest();
+  const auto within = time_.random().below(4) != 0 ? plan_.weather.tick / 2 : plan_.timeout;
+  time_.after(time_.random().between({}, within), [this, connection] {
+    for (unsigned i = 0; i < ensemble_.servers(); ++i) {
+      if (ensemble_.server(i).is_cut()) return;
+    }
+    if (time_.now() > faults_until_ || !connection->server()) return;
+    tell("a hunter strikes");
+    ensemble_.cut_server(connection->server()->number(), time_.random().between(plan_.timeout / 2, plan_.timeout * 2),
+                         time_.random().between(1ms, 500ms));
+    if (time_.random().below(4) != 0)
+      connection->open_hole(time_.random().between(plan_.timeout / 2, plan_.timeout * 2));
+  });
+}
+
+/// However little is known to a client: its grant ends before its node does.
+void history::on_node_gone(path_id node) {
+  for (const auto& each : actors_) {
+    if (each->node == node && each->held.valid_until() > time_.now()) {
+      log_.grants[each->grant_number].outlived_node = true;
+    }
+  }
+}
+
+void history::on_node_replaced(path_id writer, path_id reader) {
+  for (const auto& each : actors_) {
+    if (each->node == writer) each->node = reader;
+  }
+}
+
+// Operators ----------
+
+void history::ambush(unsigned lock) {
+  const auto patience = time_.random().between({}, detail::own_nodes::youth * 2);
+  time_.after(patience, [this, path = lock_path(lock)] {
+    if (faults_until_ <= time_.now()) return;
+    time_.random().coin() ? faults_->operate_on(path) : faults_->seize(path);
+  });
+}
+
+void history::observe_operators() {
+  const auto& deleted = faults_->deleted();
+  for (; deletions_seen_ < deleted.size(); ++deletions_seen_) {
+    const auto& [node, at] = deleted[deletions_seen_];
+    const auto* const known = queues_.known(node);
+    if (!known) continue;
+    if (const auto client = client_of(known->session)) deletions_.add(queues_.lock_of(*known), *client, node, at);
+  }
+  deletions_.observe(time_.now(), [this](unsigned client) { return reaches_leader(client); });
+  observe_takeovers();
+}
+
+/// Others who hold the lock are of the history, too.
+void history::observe_takeovers() {
+  const auto& nodes = faults_->takeovers();
+  while (takeovers_.size() < nodes.size()) {
+    const auto* const known = queues_.known(nodes[takeovers_.size()]);
+    call_record call;
+    call.lock = queues_.lock_of(*known);
+    call.client = call.object = std::numeric_limits<unsigned>::max() - static_cast<unsigned>(takeovers_.size());
+    call.in_turn = false;
+    call.entered = time_.steps();
+    call.entered_at = call.finished_at = time_.now();
+    call.what = call_record::outcome::granted;
+    grant_record grant;
+    grant.lock = call.lock;
+    grant.client = call.client;
+    grant.call = log_.calls.size();
+    grant.fence = {known->position, 0};
+    grant.place = known->position;
+    grant.granted = time_.steps();
+    grant.granted_at = time_.now();
+    takeovers_.push_back(log_.grants.size());
+    log_.calls.push_back(call);
+    log_.grants.push_back(grant);
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    auto& grant = log_.grants[takeovers_[i]];
+    if (grant.unlocked != grant_record::not_unlocked) continue;
+    if (ensemble_.czxid(nodes[i]) == grant.fence.czxid) {
+      grant.last_valid = time_.steps();
+      grant.last_valid_at = time_.now();
+    } else {
+      grant.unlocked = time_.steps();
+    }
+  }
+}
+
+std::optional<unsigned> history::client_of(std::int64_t session) const {
+  for (unsigned i = 0; i < clients_.size(); ++i) {
+    const auto* const connection = clients_[i]->connector().latest();
+    if (connection && connection->session() && connection->session()->id == session) return i;
+  }
+  return std::nullopt;
+}
+
+/// Whether nothing is between a client and the leader but the weather.
+bool history::reaches_leader(unsigned client) const {
+  const auto* const connection = clients_[client]->connector().latest();
+  return connection && connection->connected() && connection->server() && connection->server()->accepts_clients() &&
+         connection->delayed_until() <= time_.now() && time_.resumes_at(clients_[client]->process()) <= time_.now();
+}
+
+/// What rests on a node, as a writer or as the reader that took its place.
+void history::excuse_grants() {
+  for (auto& each : log_.grants) {
+    const auto is_own = [&](const std::string& node) { return queues_.belongs(node, each.fence.czxid); };
+    each.excused = deletions_.of(each.lock, each.client, is_own);
+  }
+}
+
+}  // namespace latchkey::testing

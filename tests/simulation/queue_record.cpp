@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/queue_record.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace latchkey::testing {
+queue_record::queue_record(fake_ensemble& ensemble, const std::vector<std::string>& paths, queue_watcher& told)
+    : ensemble_{ensemble}, told_{told}, queues_(paths.size()), newest_(paths.size()) {
+  for (const auto& path : paths) paths_.push_back(ensemble.paths().intern(path));
+}
+
+void queue_record::catch_up() {
+  const auto& log = ensemble_.log();
+  for (; seen_ < log.size(); ++seen_) {
+    const auto& what = log[seen_];
+    switch (what.kind) {
+      case commit_kind::created: {
+        auto* const queue = queue_of(what.path);
+        if (!queue) break;
+        if (what.continues) {
+          add_instead(what, log[++seen_].path);  // the two are committed together
+        } else {
+          add(what);
+        }
+        break;
+      }
+      case commit_kind::removed:
+        remove(what.path);
+        break;
+      case commit_kind::session_over:
+        for (const auto path : what.gone) remove(path);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+const queued_node* queue_record::at(unsigned lock, std::int64_t czxid) const {
+  const auto& queue = queues_[lock];
+  const auto found = std::find_if(queue.begin(), queue.end(), [=](const auto& each) { return each.takes(czxid); });
+  return found == queue.end() ? nullptr : &*found;
+}
+
+const queued_node* queue_record::known(const std::string& path) const {
+  const auto node = ensemble_.paths().find(path);
+  const auto at = node ? known_.find(*node) : known_.end();
+  return at == known_.end() ? nullptr : &at->second;
+}
+
+bool queue_record::belongs(const std::string& path, std::int64_t czxid) const {
+  const auto* const node = known(path);
+  return node && node->takes(czxid);
+}
+
+std::optional<std::size_t> queue_record::lock_of(path_id node) const {
+  const auto at = std::find(paths_.begin(), paths_.end(), ensemble_.paths().parent(node));
+  if (at == paths_.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - paths_.begin());
+}
+
+std::vector<queued_node>* queue_record::queue_of(path_id node) {
+  const auto lock = lock_of(node);
+  return lock ? &queues_[*lock] : nullptr;
+}
+
+/// @param begin of its tokens, if that is not its creation
+/// @param writer whose place it takes
+void queue_record::add(const commit& what, std::optional<std::int64_t> begin, const queued_node* writer) {
+  const auto place = detail::parse_contender(ensemble_.paths().name(what.path));
+  if (!place) return;
+  queued_node made{what.path, place->kind, what.zxid, begin.value_or(what.zxid), what.time, what.owner};
+  if (writer) {
+    made.position = writer->position;
+    made.begin = writer->begin;
+    made.since = writer->since;
+  }
+  const auto lock = *lock_of(what.path);
+  newest_[lock] = std::max(newest_[lock], made.position);
+  known_[what.path] = made;
+  queues_[lock].push_back(made);
+}
+
+/// A reader takes the place of its writer, whose number it has. Whoever goes to the end keeps his token if nobody has
+/// come meanwhile; otherwise he knows only that he is younger than those ahead.
+void queue_record::add_instead(const commit& what, path_id old) {
+  auto* const queue = queue_of(what.path);
+  const auto at = std::find_if(queue->begin(), queue->end(), [=](const auto& each) { return each.node == old; });
+  const auto now = detail::parse_contender(ensemble_.paths().name(what.path));
+  const auto then = detail::parse_contender(ensemble_.paths().name(old));
+  if (at == queue->end() || !now || !then) return;
+  const auto before = *at;
+  if (now->number == then->number) {
+    queue->erase(at);
+    add(what, {}, &before);
+    told_.on_node_replaced(old, what.path);
+  } else {
+    add(what, now->number == then->number + 1 ? before.begin : newest_[*lock_of(what.path)] + 1);
+    remove(old);
+  }
+}
+
+void queue_record::remove(path_id node) {
+  auto* const queue = queue_of(node);
+  if (!queue) return;
+  const auto at = std::find_if(queue->begin(), queue->end(), [=](const auto& each) { return each.node == node; });
+  if (at == queue->end()) return;
+  queue->erase(at);
+  told_.on_node_gone(node);
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A client of latchkey on a fake ensemble: what `latchkey::client` is on a real one.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/path.hpp"
+#include "recipes/cohort.hpp"
+#include "recipes/fair_line.hpp"
+#include "recipes/rules.hpp"
+#include "recipes/shared_state.hpp"
+#include "session/client_core.hpp"
+#include "simulation/fake_connector.hpp"
+
+namespace latchkey::testing {
+
+/// Its timers are those of the simulation. It must be destroyed before the ensemble and the simulation.
+class simulated_client {
+ public:
+  explicit simulated_client(fake_ensemble& ensemble, client_options options = {}, std::string chroot = {})
+      : time_{ensemble.time()},
+        monitor_{std::make_shared<detail::monitor>(time_.clock())},
+        process_{time_.attach({[this] { return next_; }, [this] { next_ = monitor_->run_due(); }})} {
+    // Asked for at every step: it would be a pity to take the monitor each time.
+    monitor_->when_earlier([this](time_point first) { next_ = next_ ? std::min(*next_, first) : first; });
+    auto opener = std::make_unique<fake_connector>(ensemble, options.session_timeout, process_);
+    connector_ = opener.get();
+    core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), monitor_, std::move(opener));
+    core_->monitor().run([this] { core_->open(); });
+  }
+
+  ~simulated_client() {
+    time_.detach(process_);
+    monitor_->when_earlier({});
+    core_->stop_threads();
+  }
+  simulated_client(const simulated_client&) = delete;
+  simulated_client& operator=(const simulated_client&) = delete;
+
+  const std::shared_ptr<detail::client_core>& core() const noexcept { return core_; }
+  fake_connector& connector() noexcept { return *connector_; }
+  process_id process() const noexcept { return process_; }
+
+  template <class Callable>
+  auto run(Callable&& what) {
+    return monitor_->run(std::forward<Callable>(what));
+  }
+
+  std::shared_ptr<detail::cohort> cohort(std::string path, detail::cohort_options options = {}) {
+    auto made = std::make_shared<detail::cohort>(core_, std::move(path), detail::contender_kind::lock, options);
+    made->open();
+    return made;
+  }
+
+  std::shared_ptr<detail::shared_state> shared_state(std::string path, detail::cohort_options writers = {},
+                                                     detail::readers_options readers = {}) {
+    auto made = std::make_shared<detail::shared_state>(core_, std::move(path), writers, readers);
+    made->open();
+    return made;
+  }
+
+  std::shared_ptr<detail::fair_line> fair_line(std::string path) {
+    return std::make_shared<detail::fair_line>(core_, std::move(path));
+  }
+
+  /// Begins to close; `closed()` when that is done.
+  void close() {
+    run([this] { core_->close([this] { closed_ = true; }); });
+  }
+  bool closed() const noexcept { return closed_; }
+
+  bool connect() {
+    return time_.run_until([this] { return connected(); }, time_.now() + std::chrono::minutes{1});
+  }
+  bool connected() {
+    return run([this] { return core_->session().connected(); });
+  }
+  duration session_timeout() {
+    return run([this] { return core_->session().info().timeout; });
+  }
+
+  /// @returns what it still has to do, or has left behind on its side; empty when all is done.
+  std::string unfinished() {
+    return run([this]() -> std::string {
+      if (!core_->reaper().idle()) return "work of the reaper";
+      if (core_->lease_keeper().holders() != 0) return "holders of the lease keeper";
+      if (!core_->own_nodes().empty()) return "own nodes";
+      for (const auto& path : core_->session().watched_paths()) {
+        const bool of_line = !detail::parse_contender(detail::last_component(path));  // its parent's, for later
+        if (!of_line) return "a watch on " + path;
+      }
+      if (!core_->session().idle()) return "requests in flight";
+      return {};
+    });
+  }
+
+ private:
+  simulation& time_;
+  std::optional<time_point> next_;
+  std::shared_ptr<detail::monitor> monitor_;
+  process_id process_;
+  fake_connector* connector_ = nullptr;
+  std::shared_ptr<detail::client_core> core_;
+  bool closed_ = false;
+};
+
+}  // namespace latchkey::testing

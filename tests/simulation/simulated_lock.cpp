@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/simulated_lock.hpp"
+
+#include <utility>
+
+namespace latchkey::testing {
+
+using detail::contender_kind;
+
+std::string_view to_string(lock_family family) noexcept {
+  switch (family) {
+    case lock_family::turns:
+      return "turns";
+    case lock_family::fair:
+      return "fair";
+    case lock_family::shared:
+      return "shared";
+  }
+  return "?";
+}
+
+simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_settings settings)
+    : client_{client}, settings_{settings} {
+  const detail::cohort_options options{settings.turns, settings.linger};
+  switch (settings.family) {
+    case lock_family::turns:
+      turns_ = client.cohort(std::move(path), options);
+      break;
+    case lock_family::fair:
+      fair_ = client.fair_line(std::move(path));
+      break;
+    case lock_family::shared:
+      shared_ = client.shared_state(std::move(path), options, {settings.share_for, settings.linger});
+      break;
+  }
+}
+
+simulated_lock::~simulated_lock() { shut(); }
+
+void simulated_lock::shut() {
+  if (turns_) turns_->shut();
+  if (fair_) fair_->shut();
+  if (shared_) shared_->shut();
+}
+
+simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detail::limit how) {
+  return client_.run([&] {
+    if (turns_) return turns_->enter(fiber, how);
+    if (fair_) return fair_->enter(fiber, how);
+    return what == contender_kind::read ? shared_->enter_shared(fiber, how) : shared_->enter(fiber, how);
+  });
+}
+
+void simulated_lock::cancel(const call& who, mode what) {
+  client_.run([&] {
+    if (turns_) return turns_->cancel(who);
+    if (fair_) return fair_->cancel(who);
+    return what == contender_kind::read ? shared_->cancel_shared(who) : shared_->cancel(who);
+  });
+}
+
+void simulated_lock::leave(std::uint64_t fiber, mode what) {
+  client_.run([&] {
+    if (turns_) return turns_->leave();
+    if (fair_) return fair_->leave();
+    if (what == contender_kind::write) return shared_->leave();
+    shared_->leave_shared(fiber);
+  });
+}
+
+simulated_lock::call simulated_lock::downgrade(std::uint64_t fiber) {
+  return client_.run([&] { return shared_->begin_downgrade(fiber); });
+}
+
+grant simulated_lock::current(std::uint64_t fiber, mode what) {
+  return client_.run([&] {
+    if (turns_) return turns_->current();
+    if (fair_) return fair_->current();
+    return what == contender_kind::read ? shared_->current_shared(fiber) : shared_->current();
+  });
+}
+
+simulated_lock::call simulated_lock::queue(const place& in, std::uint64_t fiber) {
+  return client_.run([&] { return in->begin_to_queue(fiber); });
+}
+
+simulated_lock::call simulated_lock::queue_again(const place& in, std::uint64_t fiber) {
+  return client_.run([&] { return in->begin_to_queue_again(fiber); });
+}
+
+simulated_lock::call simulated_lock::wait(const place& in, std::uint64_t fiber, detail::limit how) {
+  return client_.run([&] { return in->begin_to_wait(fiber, how); });
+}
+
+}  // namespace latchkey::testing

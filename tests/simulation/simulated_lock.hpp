@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// One lock object of a simulated client, of whatever kind.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <latchkey/grant.hpp>
+
+#include "simulation/simulated_client.hpp"
+
+namespace latchkey::testing {
+
+enum class lock_family : std::uint8_t { turns, fair, shared };
+
+std::string_view to_string(lock_family family) noexcept;
+
+struct lock_settings {
+  lock_family family{};
+  std::uint32_t turns = 16;
+  duration linger{};
+  duration share_for{};
+};
+
+/// What its callers do is said with the mode: to read, to write, or, of the other families, to lock.
+class simulated_lock {
+ public:
+  simulated_lock(simulated_client& client, std::string path, lock_settings settings);
+  ~simulated_lock();
+  simulated_lock(const simulated_lock&) = delete;
+  simulated_lock& operator=(const simulated_lock&) = delete;
+
+  using call = std::shared_ptr<detail::waiter>;
+  using place = std::shared_ptr<detail::fair_place>;
+  using mode = detail::contender_kind;
+
+  /// What begins a call throws as the lock does.
+  call enter(std::uint64_t fiber, mode what, detail::limit how);
+  void cancel(const call& who, mode what);
+  void leave(std::uint64_t fiber, mode what);
+  call downgrade(std::uint64_t fiber);
+  grant current(std::uint64_t fiber, mode what);
+
+  // Of the fair family, a place that is kept:
+  place make_place() { return std::make_shared<detail::fair_place>(fair_, detail::patience::keep); }
+  call queue(const place& in, std::uint64_t fiber);
+  call queue_again(const place& in, std::uint64_t fiber);
+  call wait(const place& in, std::uint64_t fiber, detail::limit how);
+
+  void shut();
+
+  simulated_client& client() const noexcept { return client_; }
+  const lock_settings& settings() const noexcept { return settings_; }
+
+ private:
+  simulated_client& client_;
+  const lock_settings settings_;
+  std::shared_ptr<detail::cohort> turns_;
+  std::shared_ptr<detail::fair_line> fair_;
+  std::shared_ptr<detail::shared_state> shared_;
+};
+
+}  // namespace latchkey::testing
