@@ -132,7 +132,7 @@ void reader_group::adopt(std::shared_ptr<queue_entry> granted, std::uint32_t tur
   places_.push_back(where);
   if (!newest_) {
     newest_ = where;
-    shared_until_ = core_->monitor().now() + options_.share_for;
+    shared_until_ = deadline_after(core_->monitor().now(), options_.share_for);
   }
   join(where, fiber);
 }
@@ -201,7 +201,7 @@ reader_group::member& reader_group::add_member(std::uint64_t fiber, const std::s
 void reader_group::on_remote_waiters() {
   switch (remote_waiters_->known()) {
     case remote_waiters::answer::waiting:
-      shared_until_ = std::min(shared_until_, core_->monitor().now() + options_.share_for);
+      shared_until_ = std::min(shared_until_, deadline_after(core_->monitor().now(), options_.share_for));
       break;
     case remote_waiters::answer::gone:
       shared_until_ = time_point::min();
@@ -260,7 +260,7 @@ void reader_group::forget_newest() {
 void reader_group::granted(const std::shared_ptr<place>& where) {
   if (where != newest_) return;
   const bool kept = where->turns != 0;  // and proved again
-  if (!kept) shared_until_ = core_->monitor().now() + options_.share_for;
+  if (!kept) shared_until_ = deadline_after(core_->monitor().now(), options_.share_for);
   if (gate_ && !gate_()) return refuse_tries();  // the others wait until it opens
   if (!line_.empty()) return kept ? find_place() : let_in(where);
   rest_if_unwanted();

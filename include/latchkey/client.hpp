@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <latchkey/access.hpp>
+#include <latchkey/duration.hpp>
 #include <latchkey/error.hpp>
 #include <latchkey/grant.hpp>
 
@@ -42,25 +43,26 @@ enum class loss_policy {
 
 /// How a client connects, and what it gives to its sessions and nodes.
 struct client_options {
-  /// How long the ensemble keeps the session of a client that it does not hear, and with it the locks: from one
-  /// millisecond to a day. With a short one a crashed holder is replaced sooner; with a long one a lock survives a
-  /// longer outage.
-  std::chrono::milliseconds session_timeout{10'000};
+  /// How long the ensemble keeps the session of a client that it does not hear, and with it the locks: from 100
+  /// milliseconds to a day. With a short one a crashed holder is replaced sooner; with a long one a lock survives a
+  /// longer outage. If the ensemble shortens it, the log says so.
+  saturating<std::chrono::milliseconds> session_timeout{std::chrono::seconds{10}};
   /// The `tickTime` of the servers, which determines how long a lease can be relied on. Zero means: at most half of the
   /// session timeout, which ZooKeeper guarantees unless its `minSessionTimeout` was set below two ticks. A session
   /// timeout below 4/3 of a tick is refused, because no lease can be kept with it. Behind observer masters, give twice
   /// the `tickTime`.
-  std::chrono::milliseconds server_tick{0};
+  saturating<std::chrono::milliseconds> server_tick{};
   /// Whether an idle client sends a `sync` every sixth of the session timeout, in place of a ping every third. Then its
   /// next lock needs no extra round trip. Set it to false for a great many clients that are mostly idle. Then the first
   /// grant after a quiet time trusts, until it has been proved, that neither the network nor this process has stalled
   /// shortly before. If one did, and the server is cut off from its quorum at that moment, the grant may outlive the
   /// session by up to 5/12 of its timeout.
   bool keep_lease_ready = true;
-  /// How long `try_lock()` waits for a connection if there has never been one.
-  std::chrono::milliseconds connect_timeout{10'000};
+  /// How long `try_lock()` waits for a connection if there has never been one, and the constructor for name servers
+  /// (there, at least a second).
+  saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
   /// How long `close()` and the destructor wait for the nodes of this client to be deleted, and for callbacks.
-  std::chrono::milliseconds close_timeout{5'000};
+  saturating<std::chrono::milliseconds> close_timeout{std::chrono::seconds{5}};
   /// A name for this client in the data of its nodes, read by `queue_snapshot`; at most 512 bytes. Empty: the name of
   /// the program.
   std::string label{};
@@ -104,7 +106,7 @@ class client {
   /// Waits at most `timeout` for a connected session.
   /// @returns whether there is one.
   /// @throws error closed, authentication_failed, session_timeout_refused
-  bool wait_for_connection(std::chrono::nanoseconds timeout);
+  bool wait_for_connection(saturating<std::chrono::nanoseconds> timeout);
 
   /// Ends every wait with `errc::closed` and every grant with `loss_reason::client_closed`, deletes the nodes of this
   /// client, and ends the session.

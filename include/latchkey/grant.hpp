@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <latchkey/clock.hpp>
+#include <latchkey/duration.hpp>
 #include <latchkey/fencing_token.hpp>
 
 namespace latchkey {
@@ -68,7 +69,7 @@ class grant {
 
   /// Waits at most `timeout` until the grant has ended, lost or unlocked.
   /// @returns whether it has ended.
-  bool wait_for_end(std::chrono::nanoseconds timeout) const;
+  bool wait_for_end(saturating<std::chrono::nanoseconds> timeout) const;
 
   /// @returns whether the holder has been asked to release the lock, by `ask_to_release()` or by Curator's `Revoker`.
   /// The first call of this or of `release_token()` begins to watch for requests; one that was made earlier is reported

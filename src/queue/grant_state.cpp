@@ -142,7 +142,9 @@ std::optional<loss_reason> grant::loss() const noexcept { return state_ ? state_
 
 std::stop_token grant::stop_token() const noexcept { return state_ ? state_->stop_token() : std::stop_token{}; }
 
-bool grant::wait_for_end(std::chrono::nanoseconds timeout) const { return !state_ || state_->wait_for_end(timeout); }
+bool grant::wait_for_end(saturating<std::chrono::nanoseconds> timeout) const {
+  return !state_ || state_->wait_for_end(timeout);
+}
 
 bool grant::asked_to_release() const noexcept { return state_ && state_->asked_to_release(); }
 

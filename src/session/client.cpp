@@ -83,8 +83,8 @@ void end_events(detail::client_core& core, detail::time_point until) {
 client::client(std::string connect_string, client_options options) {
   validate(options);
   constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};  // as good as any time beyond
-  options.connect_timeout = std::min(options.connect_timeout, longest);
-  options.close_timeout = std::min(options.close_timeout, longest);
+  options.connect_timeout = std::min<std::chrono::milliseconds>(options.connect_timeout, longest);
+  options.close_timeout = std::min<std::chrono::milliseconds>(options.close_timeout, longest);
   auto [hosts, chroot] = detail::parse_connect_string(connect_string);
   require_resolvable(hosts);
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
@@ -118,7 +118,7 @@ void client::close() {
   core_->stop_threads();
 }
 
-bool client::wait_for_connection(std::chrono::nanoseconds timeout) {
+bool client::wait_for_connection(saturating<std::chrono::nanoseconds> timeout) {
   const auto waiter = std::make_shared<detail::wait_point>();
   auto& monitor = core_->monitor();
   detail::timer_id timer;
