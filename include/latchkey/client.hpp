@@ -66,7 +66,9 @@ struct client_options {
   /// A name for this client in the data of its nodes, read by `queue_snapshot`; at most 512 bytes. Empty: the name of
   /// the program.
   std::string label{};
-  /// Presented to the ensemble in every session. At most 64 KiB together with `acl`.
+  /// Presented to the ensemble in every session. At most 64 KiB together with `acl`. The client moves them to one place
+  /// in memory, which it overwrites in `close()`, as no session needs them any more. What your own copy of the options
+  /// and the C client leave in memory is not overwritten. The same holds for `tls`.
   std::vector<credentials> authentication{};
   /// ACL for created nodes. Empty: open to all, as in Curator. A lock needs the permissions c, d and r; an ACL in which
   /// no entry has one of them is refused.

@@ -2,6 +2,7 @@
 #include <latchkey/client.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/connect_string.hpp"
+#include "base/secrets.hpp"
 #include "bridge/blocked_signals.hpp"
 #include "bridge/resolver.hpp"
 #include "bridge/zookeeper_connector.hpp"
@@ -42,25 +44,57 @@ void validate(const client_options& options) {
   if (bytes > 64 * 1024) refuse("client_options::acl and authentication must be at most 64 KiB together");
 }
 
-/// Asks the name servers on a thread of its own: a fiber that waits for them does not stop its neighbours.
-void require_resolvable(const std::vector<std::string>& hosts) {
+/// Overwrites what has not been handed over.
+struct wiped_at_end {
+  client_options& options;
+
+  ~wiped_at_end() {
+    detail::wipe(options.authentication);
+    detail::wipe(options.tls);
+  }
+};
+
+/// Whether the host names resolve: asked on a thread that may wait for a name server long after the client has given up.
+struct resolution {
+  explicit resolution(std::vector<std::string> names) : hosts{std::move(names)} {}
+
+  const std::vector<std::string> hosts;
   std::string failure;
   bool resolved = false;
-  const auto waiter = std::make_shared<detail::wait_point>();
-  std::thread helper;
+  std::atomic<bool> answered{false};  // written after those
+  detail::wait_point point;
+
+  void ask() {
+    resolved = !detail::resolve(hosts, failure).empty();
+    answered = true;
+    point.notify();
+  }
+};
+
+/// However short `connect_timeout` is.
+constexpr std::chrono::milliseconds least_for_name_servers{1000};
+
+/// On a thread of its own: a fiber that waits for name servers does not stop its neighbours.
+void require_resolvable(detail::monitor& own, std::vector<std::string> hosts, detail::duration timeout) {
+  if (detail::are_addresses(hosts)) return;
+  const auto asked = std::make_shared<resolution>(std::move(hosts));
   {
     const detail::blocked_signals none;
-    helper = std::thread{[&, waiter] {
-      resolved = !detail::resolve(hosts, failure).empty();
-      waiter->notify();
-    }};
+    std::thread{[asked] { asked->ask(); }}.detach();
   }
-  waiter->wait();
-  helper.join();
-  if (!resolved) {
-    throw error{
-        errc::unresolvable_host,
-        fmt::format("no host of the connect string resolves ({}); check the names and the name servers", failure)};
+  auto timer = own.run([&] { return own.in(timeout, [&own, asked] { own.wake({asked, &asked->point}); }); });
+  asked->point.wait();
+  own.run([&] { own.cancel(timer); });
+  if (!asked->answered) {
+    throw error{errc::unresolvable_host,
+                fmt::format("no name server has answered within {} ms; check the names and the name servers, or raise "
+                            "client_options::connect_timeout",
+                            ceil_ms(timeout))};
+  }
+  if (!asked->resolved) {
+    throw error{errc::unresolvable_host,
+                fmt::format("no host of the connect string resolves ({}); check the names and the name servers",
+                            asked->failure)};
   }
 }
 
@@ -81,18 +115,20 @@ void end_events(detail::client_core& core, detail::time_point until) {
 }  // namespace
 
 client::client(std::string connect_string, client_options options) {
+  const wiped_at_end left_over{options};
   validate(options);
   constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};  // as good as any time beyond
   options.connect_timeout = std::min<std::chrono::milliseconds>(options.connect_timeout, longest);
   options.close_timeout = std::min<std::chrono::milliseconds>(options.close_timeout, longest);
   auto [hosts, chroot] = detail::parse_connect_string(connect_string);
-  require_resolvable(hosts);
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
-      std::move(hosts), options.session_timeout, options.authentication, options.acl, options.tls});
+      hosts, options.session_timeout, std::move(options.authentication), options.acl, std::move(options.tls)});
   auto monitor = std::make_shared<detail::monitor>(&boottime_clock::now);
   core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), std::move(monitor),
                                                 std::move(opener));
   core_->start_timers();
+  const auto patience = std::max<std::chrono::milliseconds>(core_->options().connect_timeout, least_for_name_servers);
+  require_resolvable(core_->monitor(), std::move(hosts), patience);
   core_->monitor().run([this] { core_->open(); });
 }
 

@@ -147,6 +147,7 @@ void client_core::close_session() {
   keeper_.stop();
   session_.close([this] {
     closed_ = true;
+    connector_->forget_credentials();
     reaper_.on_session_over();  // what could not be done in time, and those who wait to hear of it
     tell({client_event::kind::closed, {}, {}});
     for (const auto& each : std::exchange(on_closed_, {})) each();
