@@ -29,7 +29,7 @@ struct client_event {
   enum class kind { connected, disconnected, session_expired, suspect, lost, asked_to_release, closed };
   kind what{};                        ///< what happened
   std::string path;                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`
-  std::optional<loss_reason> reason;  ///< for `lost`
+  std::optional<loss_reason> reason;  ///< for `lost`; never `client_closed`, which is not told
 };
 
 /// @returns the event in words, for a log.
@@ -77,8 +77,9 @@ struct client_options {
   std::string tls{};
   /// When a grant counts as lost.
   loss_policy when_lost = loss_policy::at_deadline;
-  /// Told of events of the session and the locks, one at a time, on the client's event thread. It must neither throw
-  /// nor suspend a fiber. A slow observer delays other callbacks and nothing else.
+  /// Told of events of the session and the locks, one at a time, on the client's event thread. It must not suspend a
+  /// fiber. An exception that it throws ends the process, after a log line that names the event. A slow observer delays
+  /// other callbacks and nothing else.
   std::function<void(const client_event&)> observer{};
 };
 
@@ -111,7 +112,7 @@ class client {
   bool wait_for_connection(saturating<std::chrono::nanoseconds> timeout);
 
   /// Ends every wait with `errc::closed` and every grant with `loss_reason::client_closed`, deletes the nodes of this
-  /// client, and ends the session.
+  /// client, and ends the session. The stop tokens of the grants are told, the observer is not: for it this is no loss.
   ///
   /// Waits for all that at most `close_timeout`, and then until the C client has closed its connection: milliseconds,
   /// or some seconds if the server hangs. Does not wait for name servers.

@@ -104,7 +104,7 @@ void grant_state::lose(loss_reason why) {
   why_ = why;
   apply(why == loss_reason::deadline_passed ? grant_event::deadline_passed : grant_event::ended);
   if (stop_) core_->post([stop = *stop_]() mutable { stop.request_stop(); });
-  core_->tell({client_event::kind::lost, path_, why});
+  if (why != loss_reason::client_closed) core_->tell({client_event::kind::lost, path_, why});
   end();
 }
 

@@ -24,7 +24,8 @@ std::int64_t ceil_ms(detail::duration time) { return std::chrono::ceil<std::chro
 void validate(const client_options& options) {
   using namespace std::chrono_literals;
   const auto refuse = [](const char* what) { throw error{errc::bad_option, what}; };
-  if (options.session_timeout < 1ms) refuse("client_options::session_timeout must be at least a millisecond");
+  // The C client gives up an attempt to connect after two thirds of it.
+  if (options.session_timeout < 100ms) refuse("client_options::session_timeout must be at least 100 ms");
   if (options.session_timeout > 24h) refuse("client_options::session_timeout must be at most a day");
   if (options.server_tick < 0ms) refuse("client_options::server_tick must not be negative");
   if (options.server_tick > 24h) refuse("client_options::server_tick must be at most a day");
