@@ -33,6 +33,7 @@ void cohort::open() {
 }
 
 void cohort::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
     core_->remove_observer(observing_);
     line_.refuse_all();
@@ -50,11 +51,11 @@ bool cohort::acquire(duration timeout, std::stop_token stop) {
 }
 
 void cohort::unlock() noexcept {
-  core_->monitor().run([this] { leave(); });
+  core_->monitor().run_unless_forked([this] { leave(); });
 }
 
 grant cohort::held() {
-  return core_->monitor().run([this] { return current(); });
+  return core_->monitor().run_unless_forked([this] { return current(); });
 }
 
 std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, limit how) {

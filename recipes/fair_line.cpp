@@ -9,6 +9,7 @@ fair_line::fair_line(std::shared_ptr<client_core> core, std::string path)
     : core_{std::move(core)}, path_{std::move(path)}, line_{*core_} {}
 
 void fair_line::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
     shut_ = true;
     leave();
@@ -39,11 +40,11 @@ std::shared_ptr<fair_place> fair_line::enqueue(duration timeout, std::stop_token
 }
 
 void fair_line::unlock() noexcept {
-  core_->monitor().run([this] { leave(); });
+  core_->monitor().run_unless_forked([this] { leave(); });
 }
 
 grant fair_line::held() {
-  return core_->monitor().run([this] { return current(); });
+  return core_->monitor().run_unless_forked([this] { return current(); });
 }
 
 std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, limit how) {

@@ -43,6 +43,7 @@ bool fair_place::wait(duration timeout, std::stop_token stop) {
 }
 
 void fair_place::cancel() noexcept {
+  if (line_->core_->monitor().forked()) return keep_for_ever(shared_from_this());
   line_->core_->monitor().run([this] {
     if (spent_.exchange(true)) return;
     give_up();

@@ -33,6 +33,7 @@ void shared_state::open() {
 }
 
 void shared_state::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   writers_->shut();
   core_->monitor().run([this] { readers_->shut(); });
 }
@@ -55,7 +56,7 @@ std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, limit how) {
 }
 
 void shared_state::unlock() noexcept {
-  core_->monitor().run([this] { leave(); });
+  core_->monitor().run_unless_forked([this] { leave(); });
 }
 
 void shared_state::leave() {
@@ -64,7 +65,7 @@ void shared_state::leave() {
 }
 
 grant shared_state::held() {
-  return core_->monitor().run([this] { return current(); });
+  return core_->monitor().run_unless_forked([this] { return current(); });
 }
 
 // To read ----------
@@ -85,7 +86,7 @@ std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, limit ho
 
 bool shared_state::unlock_shared() noexcept {
   const auto fiber = current_fiber();
-  return core_->monitor().run([&] { return leave_shared(fiber); });
+  return core_->monitor().forked() || core_->monitor().run([&] { return leave_shared(fiber); });
 }
 
 bool shared_state::leave_shared(std::uint64_t fiber) {
@@ -96,7 +97,7 @@ bool shared_state::leave_shared(std::uint64_t fiber) {
 
 grant shared_state::held_shared() {
   const auto fiber = current_fiber();
-  return core_->monitor().run([&] { return current_shared(fiber); });
+  return core_->monitor().run_unless_forked([&] { return current_shared(fiber); });
 }
 
 // From writing to reading ----------

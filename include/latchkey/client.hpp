@@ -87,12 +87,17 @@ struct client_options {
 /// two threads of its own, in addition to the two of the C client.
 ///
 /// Blocking: `wait_for_connection()` and `close()` suspend the calling fiber, or block a plain thread. So does the
-/// constructor while it resolves host names, and the destructor.
+/// constructor while it resolves host names, and the destructor. A thread whose first call to latchkey is `close()` or
+/// a destructor is blocked, even if it runs fibers.
 ///
-/// Concurrency: every member may be called from any thread and fiber, except from a callback of this client. Do not
-/// use it in the child of a `fork()`: its threads do not exist there.
+/// Concurrency: every member may be called from any thread and fiber, except from a callback of this client.
 ///
-/// Lifetime: may be a static object. Locks that are made from it may outlive it; they then throw `errc::closed`.
+/// Lifetime: may be a static object, also one in a function. Its destructor then closes it after `main`, or in
+/// `std::exit()`, on whatever thread that is called. Locks that are made from it may outlive it; they then throw
+/// `errc::closed`.
+///
+/// fork(): the client and everything made from it belong to the parent. In the child every call throws `errc::closed`,
+/// grants have ended, and `close()`, `unlock()` and destructors do nothing. The child may make a client of its own.
 class client {
  public:
   /// Resolves the host names, then connects in the background.
@@ -100,7 +105,8 @@ class client {
   /// @throws error bad_connect_string, bad_option, unresolvable_host, unsupported
   explicit client(std::string connect_string, client_options options = {});
 
-  /// As `close()`, but never throws.
+  /// As `close()`, but never throws. In a callback of this client, as when that calls `std::exit()`, it does not wait for
+  /// callbacks.
   ~client();
 
   client(const client&) = delete;

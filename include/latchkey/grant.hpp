@@ -24,7 +24,7 @@ enum class loss_reason {
   session_expired,  ///< the ensemble ended the session, and deleted the node with it
   deadline_passed,  ///< no proof from a quorum in time: the session may have expired, and the lock have a new owner
   node_deleted,     ///< the node is gone: deleted by an operator, or with a session whose end is not known here yet
-  client_closed,    ///< the client was closed
+  client_closed,    ///< the client was closed, or this process was forked from the one that holds the lock
   access_revoked,   ///< the ensemble no longer accepts the credentials
 };
 
@@ -41,7 +41,9 @@ std::string_view to_string(loss_reason reason) noexcept;
 ///
 /// Loss: `operator bool` turns false before any other contender can be granted the lock, provided that the clock of
 /// this machine runs at the right rate. Next, stop is requested on `stop_token()`; then waiters and the observer of the
-/// client are told.
+/// client are told. `client::close()` ends a grant in the same way, but the observer is not told: its owner knows.
+///
+/// fork(): in the child a grant of the parent has ended.
 class grant {
  public:
   /// A grant that was never held.

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/connect_string.hpp"
+#include "base/process.hpp"
 #include "base/secrets.hpp"
 #include "bridge/blocked_signals.hpp"
 #include "bridge/resolver.hpp"
@@ -102,8 +103,13 @@ void require_resolvable(detail::monitor& own, std::vector<std::string> hosts, de
 /// What the observer is granted for the last events, though `close_timeout` be over.
 constexpr std::chrono::milliseconds for_last_events{100};
 
-/// Waits for the callbacks that have been posted; one that has not returned by `until` is left to itself.
+/// Waits for the callbacks that have been posted; one that has not returned by `until` is left to itself. So is the one
+/// that this is called from.
 void end_events(detail::client_core& core, detail::time_point until) {
+  if (core.events().is_this_thread()) {
+    core.events().stop([] {});
+    return core.events().abandon();
+  }
   auto& monitor = core.monitor();
   const auto ended = std::make_shared<detail::wait_point>();
   auto timer = monitor.run([&] { return monitor.at(until, [&monitor, ended] { monitor.wake(ended); }); });
@@ -111,6 +117,23 @@ void end_events(detail::client_core& core, detail::time_point until) {
   ended->wait();
   monitor.run([&] { monitor.cancel(timer); });
   core.events().abandon();
+}
+
+void shut(detail::client_core& core) {
+  const detail::late_call late;
+  const auto waiter = std::make_shared<detail::wait_point>();
+  auto& monitor = core.monitor();
+  const auto until = detail::deadline_after(monitor.now(), core.options().close_timeout);
+  monitor.run([&] { core.close([&monitor, waiter] { monitor.wake(waiter); }); });
+  waiter->wait();
+  end_events(core, std::max(until, detail::deadline_after(monitor.now(), for_last_events)));
+  core.stop_threads();
+}
+
+/// In a child there are no threads to end, and the session is the parent's.
+void destroy_unless_forked(detail::client_core* core) noexcept {
+  if (!core->monitor().forked()) return delete core;
+  detail::keep_for_ever({core, [](const void*) {}});
 }
 
 }  // namespace
@@ -125,8 +148,8 @@ client::client(std::string connect_string, client_options options) {
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
       hosts, options.session_timeout, std::move(options.authentication), options.acl, std::move(options.tls)});
   auto monitor = std::make_shared<detail::monitor>(&boottime_clock::now);
-  core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), std::move(monitor),
-                                                std::move(opener));
+  core_ = {new detail::client_core{std::move(options), std::move(chroot), std::move(monitor), std::move(opener)},
+           &destroy_unless_forked};
   core_->start_timers();
   const auto patience = std::max<std::chrono::milliseconds>(core_->options().connect_timeout, least_for_name_servers);
   require_resolvable(core_->monitor(), std::move(hosts), patience);
@@ -134,25 +157,20 @@ client::client(std::string connect_string, client_options options) {
 }
 
 client::~client() {
+  if (core_->monitor().forked()) return;
   try {
-    close();
-  } catch (const std::exception&) {
-    // Only a destructor on the event thread gets here, which the contract excludes: the session expires by itself.
+    shut(*core_);
+  } catch (const std::exception&) {  // no memory: the session expires by itself
   }
 }
 
 void client::close() {
+  if (core_->monitor().forked()) return;
   if (core_->events().is_this_thread()) {
     throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
                             "a callback of the client called close(); close it on another thread"};
   }
-  const auto waiter = std::make_shared<detail::wait_point>();
-  auto& monitor = core_->monitor();
-  const auto until = detail::deadline_after(monitor.now(), core_->options().close_timeout);
-  monitor.run([&] { core_->close([&monitor, waiter] { monitor.wake(waiter); }); });
-  waiter->wait();
-  end_events(*core_, std::max(until, detail::deadline_after(monitor.now(), for_last_events)));
-  core_->stop_threads();
+  shut(*core_);
 }
 
 bool client::wait_for_connection(saturating<std::chrono::nanoseconds> timeout) {
@@ -177,15 +195,15 @@ bool client::wait_for_connection(saturating<std::chrono::nanoseconds> timeout) {
 }
 
 bool client::connected() const {
-  return core_->monitor().run([this] { return core_->session().connected(); });
+  return core_->monitor().run_unless_forked([this] { return core_->session().connected(); });
 }
 
 std::chrono::milliseconds client::session_timeout() const {
-  return core_->monitor().run([this] { return core_->session().info().timeout; });
+  return core_->monitor().run_unless_forked([this] { return core_->session().info().timeout; });
 }
 
 std::int64_t client::session_id() const {
-  return core_->monitor().run([this] { return core_->session().info().id; });
+  return core_->monitor().run_unless_forked([this] { return core_->session().info().id; });
 }
 
 std::string_view to_string(client_event::kind kind) noexcept {

@@ -28,6 +28,9 @@ class child {
   child(const child&) = delete;
   child& operator=(const child&) = delete;
 
+  bool running() { return process_.running(); }
+  /// @pre not running. @returns what `waitpid` says of its end.
+  int status() const { return process_.native_exit_code(); }
   void signal(int number) { ::kill(process_.id(), number); }
   void write_line(const std::string& line) { input_ << line << std::endl; }
   std::string read_line() {
