@@ -9,6 +9,7 @@ fair_line::fair_line(std::shared_ptr<client_core> core, std::string path)
     : core_{std::move(core)}, path_{std::move(path)}, line_{*core_}, owner_{core_, path_} {}
 
 void fair_line::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
     shut_ = true;
     leave();

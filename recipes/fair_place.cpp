@@ -47,6 +47,7 @@ void fair_place::wait() {
 }
 
 void fair_place::cancel() noexcept {
+  if (line_->core_->monitor().forked()) return keep_for_ever(shared_from_this());
   line_->core_->monitor().run([this] {
     if (spent_.exchange(true)) return;
     give_up();

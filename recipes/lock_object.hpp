@@ -71,10 +71,10 @@ class lock_calls {
         [this](const auto& who) { me().cancel(who); });
   }
   void unlock() noexcept {
-    own().run([this] { me().leave(); });
+    own().run_unless_forked([this] { me().leave(); });
   }
   grant held() {
-    return own().run([this] { return me().current(); });
+    return own().run_unless_forked([this] { return me().current(); });
   }
 
  protected:

@@ -104,7 +104,7 @@ std::string_view to_string(contender::kind kind) noexcept {
   return "unknown";
 }
 
-queue_snapshot::queue_snapshot(client& through, std::string path, std::chrono::nanoseconds timeout)
+queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std::chrono::nanoseconds> timeout)
     : path_{std::move(path)} {
   detail::validate_lock_path(path_);
   auto& core = *through.core();
@@ -146,7 +146,7 @@ std::string to_string(const queue_snapshot& queue) {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(first.since)), queue.waiters().size());
 }
 
-std::size_t ask_to_release(client& through, const std::string& path, std::chrono::nanoseconds timeout) {
+std::size_t ask_to_release(client& through, const std::string& path, saturating<std::chrono::nanoseconds> timeout) {
   detail::validate_lock_path(path);
   auto& core = *through.core();
   const auto end = detail::deadline_after(core.monitor().now(), timeout);

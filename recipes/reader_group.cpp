@@ -109,7 +109,7 @@ void reader_group::adopt(std::shared_ptr<queue_entry> granted, std::uint32_t tur
   used_ = true;
   asked_to_release_ = false;
   turns_ = turns + 1;
-  shared_until_ = core_->monitor().now() + share_for_;
+  shared_until_ = deadline_after(core_->monitor().now(), share_for_);
   join(newest_, fiber, node, fence);
 }
 
@@ -118,7 +118,7 @@ void reader_group::adopt(std::shared_ptr<queue_entry> granted, std::uint32_t tur
 bool reader_group::in_use() const noexcept { return newest_->members != 0; }
 
 void reader_group::on_granted() {
-  if (!used_) shared_until_ = core_->monitor().now() + share_for_;
+  if (!used_) shared_until_ = deadline_after(core_->monitor().now(), share_for_);
   shared_entry::on_granted();
 }
 
@@ -179,7 +179,7 @@ void reader_group::join(const std::shared_ptr<place>& where, std::uint64_t fiber
 void reader_group::on_remote_waiters() {
   switch (remote_waiters_->known()) {
     case remote_waiters::answer::waiting:
-      shared_until_ = std::min(shared_until_, core_->monitor().now() + share_for_);
+      shared_until_ = std::min(shared_until_, deadline_after(core_->monitor().now(), share_for_));
       break;
     case remote_waiters::answer::gone:
       shared_until_ = time_point::min();

@@ -29,7 +29,7 @@ class reentrance {
 
   bool take(duration timeout, std::stop_token stop) {
     const auto me = current_fiber();
-    if (owner_ == me) {
+    if (owner_ == me && held_.loss() != loss_reason::client_closed) {  // of which the cohort tells
       if (!held_) {
         throw error{
             errc::lock_lost,

@@ -21,6 +21,7 @@ void shared_entry::open() {
 }
 
 void shared_entry::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
     core_->remove_observer(observing_);
     line_.refuse_all();

@@ -33,6 +33,7 @@ void shared_state::open() {
 }
 
 void shared_state::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   writers_->shut();
   readers_->shut();
 }
@@ -71,7 +72,7 @@ std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, limit ho
 
 bool shared_state::unlock_shared() noexcept {
   const auto fiber = current_fiber();
-  return core_->monitor().run([&] { return leave_shared(fiber); });
+  return core_->monitor().forked() || core_->monitor().run([&] { return leave_shared(fiber); });
 }
 
 bool shared_state::leave_shared(std::uint64_t fiber) {
@@ -82,7 +83,7 @@ bool shared_state::leave_shared(std::uint64_t fiber) {
 
 grant shared_state::held_shared() {
   const auto fiber = current_fiber();
-  return core_->monitor().run([&] { return current_shared(fiber); });
+  return core_->monitor().run_unless_forked([&] { return current_shared(fiber); });
 }
 
 // From writing to reading ----------

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <latchkey/access.hpp>
+#include <latchkey/duration.hpp>
 #include <latchkey/error.hpp>
 #include <latchkey/grant.hpp>
 
@@ -28,7 +29,7 @@ struct client_event {
   enum class kind { connected, disconnected, session_expired, suspect, lost, asked_to_release, closed };
   kind what{};                        ///< what happened
   std::string path;                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`
-  std::optional<loss_reason> reason;  ///< for `lost`
+  std::optional<loss_reason> reason;  ///< for `lost`; never `client_closed`, which is not told
 };
 
 /// @returns the event in words, for a log.
@@ -42,29 +43,32 @@ enum class loss_policy {
 
 /// How a client connects, and what it gives to its sessions and nodes.
 struct client_options {
-  /// How long the ensemble keeps the session of a client that it does not hear, and with it the locks: from one
-  /// millisecond to a day. With a short one a crashed holder is replaced sooner; with a long one a lock survives a
-  /// longer outage.
-  std::chrono::milliseconds session_timeout{10'000};
+  /// How long the ensemble keeps the session of a client that it does not hear, and with it the locks: from 100
+  /// milliseconds to a day. With a short one a crashed holder is replaced sooner; with a long one a lock survives a
+  /// longer outage. If the ensemble shortens it, the log says so.
+  saturating<std::chrono::milliseconds> session_timeout{std::chrono::seconds{10}};
   /// The `tickTime` of the servers, which determines how long a lease can be relied on. Zero means: at most half of the
   /// session timeout, which ZooKeeper guarantees unless its `minSessionTimeout` was set below two ticks. A session
   /// timeout below 4/3 of a tick is refused, because no lease can be kept with it. Behind observer masters, give twice
   /// the `tickTime`.
-  std::chrono::milliseconds server_tick{0};
+  saturating<std::chrono::milliseconds> server_tick{};
   /// Whether an idle client sends a `sync` every sixth of the session timeout, in place of a ping every third. Then its
   /// next lock needs no extra round trip. Set it to false for a great many clients that are mostly idle. Then the first
   /// grant after a quiet time trusts, until it has been proved, that neither the network nor this process has stalled
   /// shortly before. If one did, and the server is cut off from its quorum at that moment, the grant may outlive the
   /// session by up to 5/12 of its timeout.
   bool keep_lease_ready = true;
-  /// How long `try_lock()` waits for a connection if there has never been one.
-  std::chrono::milliseconds connect_timeout{10'000};
+  /// How long `try_lock()` waits for a connection if there has never been one, and the constructor for name servers
+  /// (there, at least a second).
+  saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
   /// How long `close()` and the destructor wait for the nodes of this client to be deleted, and for callbacks.
-  std::chrono::milliseconds close_timeout{5'000};
+  saturating<std::chrono::milliseconds> close_timeout{std::chrono::seconds{5}};
   /// A name for this client in the data of its nodes, read by `queue_snapshot`; at most 512 bytes. Empty: the name of
   /// the program.
   std::string label{};
-  /// Presented to the ensemble in every session. At most 64 KiB together with `acl`.
+  /// Presented to the ensemble in every session. At most 64 KiB together with `acl`. The client moves them to one place
+  /// in memory, which it overwrites in `close()`, as no session needs them any more. What your own copy of the options
+  /// and the C client leave in memory is not overwritten. The same holds for `tls`.
   std::vector<credentials> authentication{};
   /// ACL for created nodes. Empty: open to all, as in Curator. A lock needs the permissions c, d and r; an ACL in which
   /// no entry has one of them is refused.
@@ -73,8 +77,9 @@ struct client_options {
   std::string tls{};
   /// When a grant counts as lost.
   loss_policy when_lost = loss_policy::at_deadline;
-  /// Told of events of the session and the locks, one at a time, on the client's event thread. It must neither throw
-  /// nor suspend a fiber. A slow observer delays other callbacks and nothing else.
+  /// Told of events of the session and the locks, one at a time, on the client's event thread. It must not suspend a
+  /// fiber. An exception that it throws ends the process, after a log line that names the event. A slow observer delays
+  /// other callbacks and nothing else.
   std::function<void(const client_event&)> observer{};
 };
 
@@ -82,12 +87,17 @@ struct client_options {
 /// two threads of its own, in addition to the two of the C client.
 ///
 /// Blocking: `wait_for_connection()` and `close()` suspend the calling fiber, or block a plain thread. So does the
-/// constructor while it resolves host names, and the destructor.
+/// constructor while it resolves host names, and the destructor. A thread whose first call to latchkey is `close()` or
+/// a destructor is blocked, even if it runs fibers.
 ///
-/// Concurrency: every member may be called from any thread and fiber, except from a callback of this client. Do not
-/// use it in the child of a `fork()`: its threads do not exist there.
+/// Concurrency: every member may be called from any thread and fiber, except from a callback of this client.
 ///
-/// Lifetime: may be a static object. Locks that are made from it may outlive it; they then throw `errc::closed`.
+/// Lifetime: may be a static object, also one in a function. Its destructor then closes it after `main`, or in
+/// `std::exit()`, on whatever thread that is called. Locks that are made from it may outlive it; they then throw
+/// `errc::closed`.
+///
+/// fork(): the client and everything made from it belong to the parent. In the child every call throws `errc::closed`,
+/// grants have ended, and `close()`, `unlock()` and destructors do nothing. The child may make a client of its own.
 class client {
  public:
   /// Resolves the host names, then connects in the background.
@@ -95,7 +105,8 @@ class client {
   /// @throws error bad_connect_string, bad_option, unresolvable_host, unsupported
   explicit client(std::string connect_string, client_options options = {});
 
-  /// As `close()`, but never throws.
+  /// As `close()`, but never throws. In a callback of this client, as when that calls `std::exit()`, it does not wait for
+  /// callbacks.
   ~client();
 
   client(const client&) = delete;
@@ -104,10 +115,10 @@ class client {
   /// Waits at most `timeout` for a connected session.
   /// @returns whether there is one.
   /// @throws error closed, authentication_failed, session_timeout_refused
-  bool wait_for_connection(std::chrono::nanoseconds timeout);
+  bool wait_for_connection(saturating<std::chrono::nanoseconds> timeout);
 
   /// Ends every wait with `errc::closed` and every grant with `loss_reason::client_closed`, deletes the nodes of this
-  /// client, and ends the session.
+  /// client, and ends the session. The stop tokens of the grants are told, the observer is not: for it this is no loss.
   ///
   /// Waits for all that at most `close_timeout`, and then until the C client has closed its connection: milliseconds,
   /// or some seconds if the server hangs. Does not wait for name servers.

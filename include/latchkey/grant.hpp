@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <latchkey/clock.hpp>
+#include <latchkey/duration.hpp>
 #include <latchkey/fencing_token.hpp>
 
 namespace latchkey {
@@ -23,7 +24,7 @@ enum class loss_reason {
   session_expired,  ///< the ensemble ended the session, and deleted the node with it
   deadline_passed,  ///< no proof from a quorum in time: the session may have expired, and the lock have a new owner
   node_deleted,     ///< the node is gone: deleted by an operator, or with a session whose end is not known here yet
-  client_closed,    ///< the client was closed
+  client_closed,    ///< the client was closed, or this process was forked from the one that holds the lock
   access_revoked,   ///< the ensemble no longer accepts the credentials
 };
 
@@ -40,7 +41,9 @@ std::string_view to_string(loss_reason reason) noexcept;
 ///
 /// Loss: `operator bool` turns false before any other contender can be granted the lock, provided that the clock of
 /// this machine runs at the right rate. Next, stop is requested on `stop_token()`; then waiters and the observer of the
-/// client are told.
+/// client are told. `client::close()` ends a grant in the same way, but the observer is not told: its owner knows.
+///
+/// fork(): in the child a grant of the parent has ended.
 class grant {
  public:
   /// A grant that was never held.
@@ -68,7 +71,7 @@ class grant {
 
   /// Waits at most `timeout` until the grant has ended, lost or unlocked.
   /// @returns whether it has ended.
-  bool wait_for_end(std::chrono::nanoseconds timeout) const;
+  bool wait_for_end(saturating<std::chrono::nanoseconds> timeout) const;
 
   /// @returns whether the holder has been asked to release the lock, by `ask_to_release()` or by Curator's `Revoker`.
   /// The first call of this or of `release_token()` begins to watch for requests; one that was made earlier is reported

@@ -8,24 +8,9 @@
 #include <string>
 #include <utility>
 
+#include <latchkey/duration.hpp>
+
 namespace latchkey::detail {
-
-/// @returns `time` in nanoseconds, rounded up; outside their range, the nearest value.
-template <class Rep, class Period>
-constexpr std::chrono::nanoseconds saturate(std::chrono::duration<Rep, Period> time) noexcept {
-  using namespace std::chrono;
-  using wide = std::chrono::duration<long double, std::nano>;
-  if (wide{time} >= wide{nanoseconds::max()}) return nanoseconds::max();
-  if (wide{time} <= wide{nanoseconds::min()}) return nanoseconds::min();
-  return ceil<nanoseconds>(time);
-}
-
-/// @returns the time from now to `time`, by the clock of `time`.
-template <class Clock, class Duration>
-std::chrono::nanoseconds time_left(std::chrono::time_point<Clock, Duration> time) noexcept {
-  using wide = std::chrono::duration<long double, std::nano>;
-  return saturate(wide{time.time_since_epoch()} - wide{Clock::now().time_since_epoch()});
-}
 
 /// Throws `errc::lock_destroyed`.
 [[noreturn]] void throw_destroyed(const std::string& path);

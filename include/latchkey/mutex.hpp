@@ -10,6 +10,7 @@
 #include <string>
 
 #include <latchkey/client.hpp>
+#include <latchkey/duration.hpp>
 #include <latchkey/lockable.hpp>
 
 namespace latchkey {
@@ -24,7 +25,7 @@ struct mutex_options {
   std::uint32_t turns = 16;
   /// How long an idle lock keeps its entry, to be acquired again without a request. It gives the entry up as soon as a
   /// remote contender waits. Zero: gives it up with the unlock.
-  std::chrono::milliseconds linger{0};
+  saturating<std::chrono::milliseconds> linger{};
 };
 
 /// An exclusive lock shared by all processes that open the same path of the same ensemble.

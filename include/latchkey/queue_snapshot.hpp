@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <latchkey/client.hpp>
+#include <latchkey/duration.hpp>
 
 namespace latchkey {
 
@@ -47,7 +48,8 @@ class queue_snapshot {
   /// @param path of the lock
   /// @throws error bad_path, unreachable (not all answers arrived in time), not_authorized, refused, closed,
   ///         authentication_failed, session_timeout_refused
-  queue_snapshot(client& through, std::string path, std::chrono::nanoseconds timeout = std::chrono::seconds{10});
+  queue_snapshot(client& through, std::string path,
+                 saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
   /// @returns all contenders, holders first.
   std::span<const contender> contenders() const noexcept { return contenders_; }
@@ -77,6 +79,6 @@ std::string to_string(const queue_snapshot& queue);
 /// at most `timeout`.
 /// @returns the number of holders that were asked. @throws error as `queue_snapshot`
 std::size_t ask_to_release(client& through, const std::string& path,
-                           std::chrono::nanoseconds timeout = std::chrono::seconds{10});
+                           saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
 }  // namespace latchkey

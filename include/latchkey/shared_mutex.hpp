@@ -10,6 +10,7 @@
 #include <string>
 
 #include <latchkey/client.hpp>
+#include <latchkey/duration.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/lockable.hpp>
 
@@ -25,10 +26,10 @@ struct shared_mutex_options {
   std::uint32_t turns = 16;
   /// How long further readers of one object may join the present ones once a remote contender is known to wait. A
   /// waiting writer is delayed by at most this long, beyond the readers that are in already.
-  std::chrono::milliseconds share_for{50};
+  saturating<std::chrono::milliseconds> share_for{std::chrono::milliseconds{50}};
   /// How long an idle lock keeps its entry, to be acquired again without a request. It gives the entry up as soon as a
   /// remote contender waits. Zero: gives it up at once.
-  std::chrono::milliseconds linger{0};
+  saturating<std::chrono::milliseconds> linger{};
 };
 
 /// A read-write lock shared by all processes that open the same path: one writer alone, or readers together.

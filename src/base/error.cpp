@@ -50,7 +50,7 @@ class category final : public std::error_category {
 }  // namespace
 
 const std::error_category& latchkey_category() noexcept {
-  static const category instance;
+  static const auto& instance = *new category;  // never destroyed: calls may fail while static objects go
   return instance;
 }
 

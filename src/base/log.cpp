@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.hpp"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -17,9 +19,17 @@ struct sink_holder {
   std::shared_ptr<const sink_function> sink;
 };
 
-/// Never destroyed: the threads of the C client may log while the static objects of the process go.
+sink_holder& holder();
+
+/// Never destroyed: the threads of the C client may log while the static objects of the process go. A child that is
+/// forked while another thread has the mutex would find it locked for ever.
+sink_holder& make_holder() {
+  ::pthread_atfork([] { holder().mutex.lock(); }, [] { holder().mutex.unlock(); }, [] { holder().mutex.unlock(); });
+  return *new sink_holder;
+}
+
 sink_holder& holder() {
-  static auto& instance = *new sink_holder;
+  static auto& instance = make_holder();
   return instance;
 }
 

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/monitor.hpp"
 
+#include <latchkey/error.hpp>
+
 namespace latchkey::detail {
+
+void monitor::refuse_child() {
+  throw error{errc::closed, "the client was made before fork() and does not work in the child; make a new one there"};
+}
 
 std::optional<time_point> monitor::run_due() {
   while (true) {

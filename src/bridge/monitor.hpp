@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/process.hpp"
 #include "base/timer_queue.hpp"
 #include "bridge/wait_point.hpp"
 
@@ -18,6 +20,9 @@ namespace latchkey::detail {
 /// Everything of a client that is not said to be otherwise runs with its monitor held: replies, events, timers and calls
 /// of users take turns, so that the protocol above is a plain state machine. Nothing blocks while the monitor is held;
 /// wake-ups are put off until it has been released (a waiter that is notified under a lock only runs into it).
+///
+/// In a forked child the threads that it belongs to do not exist, and one of them may have held it at the moment of the
+/// fork: there it is never taken.
 class monitor {
  public:
   explicit monitor(std::function<time_point()> clock) : clock_{std::move(clock)} {}
@@ -25,14 +30,26 @@ class monitor {
   monitor& operator=(const monitor&) = delete;
 
   /// Runs `what` with the monitor held, then the wake-ups. From any thread; never from inside the monitor.
+  /// @throws error closed in a forked child
   template <class Callable>
   auto run(Callable&& what) {
+    if (forked()) refuse_child();
     wake_list woken;
     const notifier after{woken};
     const std::lock_guard lock{mutex_};
     const collector before_unlock{*this, woken};
     return std::forward<Callable>(what)();
   }
+
+  /// As `run`, for what must not throw: in a forked child it does nothing, and returns an empty value.
+  template <class Callable>
+  auto run_unless_forked(Callable&& what) {
+    if (forked()) return std::invoke_result_t<Callable>();
+    return run(std::forward<Callable>(what));
+  }
+
+  /// @returns whether this process is a child of the one that made the monitor. From anywhere.
+  bool forked() const noexcept { return home_.left(); }
 
   time_point now() const { return clock_(); }
 
@@ -95,6 +112,9 @@ class monitor {
     }
   };
 
+  [[noreturn]] static void refuse_child();
+
+  const home home_;
   std::mutex mutex_;
   std::function<time_point()> clock_;
   std::function<void(time_point)> on_earlier_;

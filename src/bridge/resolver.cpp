@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/resolver.hpp"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <sys/socket.h>
 
@@ -47,7 +48,16 @@ int look_up(const host_and_port& host, int flags, address_list& found) {
   return code;
 }
 
+bool is_address(const std::string& host) {
+  in6_addr address{};  // the larger one
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 || ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
+
 }  // namespace
+
+bool are_addresses(const std::vector<std::string>& hosts) {
+  return std::all_of(hosts.begin(), hosts.end(), [](const std::string& each) { return is_address(split(each).host); });
+}
 
 std::string to_text(const sockaddr* address, socklen_t size) {
   std::array<char, NI_MAXHOST> host{};

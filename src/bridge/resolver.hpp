@@ -19,6 +19,9 @@ namespace latchkey::detail {
 /// what follows the last colon for the port). Empty when no host resolves.
 std::vector<std::string> resolve(const std::vector<std::string>& hosts, std::string& failure);
 
+/// @returns whether no name server is needed for any of the hosts.
+bool are_addresses(const std::vector<std::string>& hosts);
+
 /// @returns the address as `resolve` does; empty when it is none of a family that it knows.
 std::string to_text(const sockaddr* address, socklen_t size);
 

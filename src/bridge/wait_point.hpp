@@ -16,7 +16,8 @@ namespace latchkey::detail {
 
 class thread_anchor;
 
-/// Suspends a fiber, or blocks a thread that runs none, until it is notified; once.
+/// Suspends a fiber, or blocks a thread that runs none, until it is notified; once. Blocks a thread whose fiber
+/// scheduler is gone, as in the destructors of static objects.
 /// Whoever notifies holds a reference: the waiter may be gone before `notify()` has returned.
 /// No timed wait: in Boost 1.74 one that is notified from another thread is a data race. Deadlines notify, too.
 class wait_point {
@@ -35,14 +36,28 @@ class wait_point {
   void notify() noexcept;
 
  private:
+  void block();
+
   std::mutex mutex_;
   bool notified_ = false;
-#ifdef LATCHKEY_WITHOUT_FIBERS
-  std::condition_variable condition_;
-#else
-  boost::fibers::condition_variable_any condition_;
+  std::condition_variable unblocked_;
+#ifndef LATCHKEY_WITHOUT_FIBERS
+  boost::fibers::condition_variable_any resumed_;
   std::shared_ptr<thread_anchor> anchor_;  // of the thread whose scheduler will be woken
 #endif
+};
+
+/// Of a destructor that waits or wakes others. While it lives, a thread that has never called latchkey before is one
+/// whose fiber scheduler is gone: whether it is still there, if it had one, cannot be known.
+class late_call {
+ public:
+  late_call() noexcept;
+  ~late_call();
+  late_call(const late_call&) = delete;
+  late_call& operator=(const late_call&) = delete;
+
+ private:
+  bool first_ = false;
 };
 
 /// @returns what tells the calling fiber from all others of this process, or the calling thread where no fiber runs:

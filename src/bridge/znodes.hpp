@@ -167,6 +167,9 @@ class connector {
   /// Closes a session in the background: a connected one is ended at the ensemble, with its ephemeral nodes.
   /// `on_closed` runs afterwards on a thread of the connector: no event and no reply of that session can come any more.
   virtual void retire(std::unique_ptr<znodes> session, std::function<void()> on_closed) = 0;
+
+  /// No session is needed any more.
+  virtual void forget_credentials() noexcept {}
 };
 
 }  // namespace latchkey::detail

@@ -54,21 +54,25 @@ void open_handle(std::uint64_t epoch, connector_listener& listener, const handle
   listener.on_opened(epoch, std::move(handle), {});
 }
 
+void require_schemes(const std::vector<credentials>& all) {
+  if (std::none_of(all.begin(), all.end(), [](const credentials& each) { return each.scheme.empty(); })) return;
+  throw error{errc::bad_option,
+              "an entry of client_options::authentication has no scheme; use \"digest\" with \"user:password\""};
+}
+
 }  // namespace
 
-zookeeper_connector::zookeeper_connector(connector_options options) {
-  if (!options.tls.empty()) validate_tls(options.tls);
-  for (const auto& each : options.authentication) {
-    if (each.scheme.empty()) {
-      throw error{errc::bad_option,
-                  "an entry of client_options::authentication has no scheme; use \"digest\" with \"user:password\""};
-    }
-  }
+zookeeper_connector::zookeeper_connector(connector_options options)
+    : secrets_{std::make_shared<secrets>(options.authentication, options.tls)} {
   handle_options common;
   common.session_timeout = options.session_timeout;
-  common.authentication = std::move(options.authentication);
   common.acl = std::make_shared<const access_list>(std::move(options.acl));
-  common.tls = std::move(options.tls);
+  common.identity = secrets_;
+  common.tls = secrets_->read([](const auto& authentication, const std::string& tls) {
+    if (!tls.empty()) validate_tls(tls);
+    require_schemes(authentication);
+    return !tls.empty();
+  });
   options_ = std::make_shared<const handle_options>(std::move(common));
   hosts_ = std::make_shared<const std::vector<std::string>>(std::move(options.hosts));
   set_client_log_level();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/secrets.hpp"
 #include "bridge/helper_threads.hpp"
 #include "bridge/znodes.hpp"
 
@@ -34,6 +35,8 @@ class zookeeper_connector final : public connector {
 
   void retire(std::unique_ptr<znodes> session, std::function<void()> on_closed) override;
 
+  void forget_credentials() noexcept override { secrets_->forget(); }
+
  private:
   /// The addresses of the session that was opened last; helpers come and go.
   struct known_addresses {
@@ -42,6 +45,7 @@ class zookeeper_connector final : public connector {
   };
 
   std::shared_ptr<const std::vector<std::string>> hosts_;
+  std::shared_ptr<secrets> secrets_;
   std::shared_ptr<const handle_options> options_;
   std::shared_ptr<known_addresses> known_ = std::make_shared<known_addresses>();
   helper_threads helpers_;

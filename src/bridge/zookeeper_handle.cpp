@@ -137,11 +137,15 @@ std::string zookeeper_handle::open(const std::string& servers) {
   constexpr std::chrono::milliseconds longest{std::numeric_limits<int>::max()};
   const auto timeout = static_cast<int>(std::clamp(options_.session_timeout, 1ms, longest).count());
   // One function and context for the session and all watches: otherwise session events cost O(watches^2) (HAZARDS 8).
-  if (options_.tls.empty()) {
+  if (!options_.tls) {
     handle_ = zookeeper_init2(servers.c_str(), &completions::event, timeout, nullptr, this, ZOO_NO_LOG_CLIENTENV,
                               &take_client_log);
   } else {
-    handle_ = open_with_tls(servers, options_.tls, &completions::event, timeout, this, ZOO_NO_LOG_CLIENTENV);
+    handle_ = options_.identity->read([&](const auto&, const std::string& tls) {
+      errno = ECANCELED;  // forgotten: the client has been closed meanwhile
+      if (tls.empty()) return static_cast<zhandle_t*>(nullptr);
+      return open_with_tls(servers, tls, &completions::event, timeout, this, ZOO_NO_LOG_CLIENTENV);
+    });
   }
   if (handle_ == nullptr) {
     return fmt::format("the C client could not be started for {} ({})", servers,
@@ -241,17 +245,19 @@ void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
 /// connections. No completion: that would run on the IO thread (HAZARDS 17), and a refusal is an event anyway.
 /// @returns whether all credentials have been taken.
 bool zookeeper_handle::authenticate(zhandle_t* handle) noexcept {
-  for (; authenticated_ < options_.authentication.size(); ++authenticated_) {
-    const auto& [scheme, data] = options_.authentication[authenticated_];
-    const int rc = zoo_add_auth(handle, scheme.c_str(), data.data(), static_cast<int>(data.size()), nullptr, nullptr);
-    if (rc == ZINVALIDSTATE) return false;
-    if (rc != ZOK) {
-      log(log_level::error, fmt::format("the C client refused the credentials of scheme {} ({}); check "
-                                        "client_options::authentication",
-                                        scheme, zookeeper_name(to_reply_code(rc))));
+  return options_.identity->read([&](const auto& all, const std::string&) {
+    for (; authenticated_ < all.size(); ++authenticated_) {
+      const auto& [scheme, data] = all[authenticated_];
+      const int rc = zoo_add_auth(handle, scheme.c_str(), data.data(), static_cast<int>(data.size()), nullptr, nullptr);
+      if (rc == ZINVALIDSTATE) return false;
+      if (rc != ZOK) {
+        log(log_level::error, fmt::format("the C client refused the credentials of scheme {} ({}); check "
+                                          "client_options::authentication",
+                                          scheme, zookeeper_name(to_reply_code(rc))));
+      }
     }
-  }
-  return true;
+    return true;
+  });
 }
 
 void zookeeper_handle::drain() noexcept {

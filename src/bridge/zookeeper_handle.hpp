@@ -11,8 +11,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
+#include "base/secrets.hpp"
 #include "bridge/access_list.hpp"
 #include "bridge/znodes.hpp"
 
@@ -23,9 +23,9 @@ namespace latchkey::detail {
 /// What the sessions of one client have in common.
 struct handle_options {
   std::chrono::milliseconds session_timeout{};
-  std::vector<credentials> authentication;
   std::shared_ptr<const access_list> acl;
-  std::string tls;
+  std::shared_ptr<const secrets> identity;
+  bool tls = false;
 };
 
 /// One session of the C client: its asynchronous calls, its callbacks.

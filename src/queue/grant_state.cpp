@@ -5,6 +5,15 @@
 #include <utility>
 
 namespace latchkey::detail {
+namespace {
+
+std::stop_token stopped() {
+  std::stop_source source;
+  source.request_stop();
+  return source.get_token();
+}
+
+}  // namespace
 
 grant_state::grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence)
     : core_{std::move(core)},
@@ -27,12 +36,14 @@ void grant_state::begin_again(const std::string& node, fencing_token fence) {
 std::optional<loss_reason> grant_state::loss() const noexcept {
   const grant_phase state = state_;
   if (state == grant_phase::lost) return why_;
+  if (!is_over(state) && forked()) return loss_reason::client_closed;
   // The clock is ahead of the timer that will say so.
   if (!is_over(state) && !lease_->alive(core_->monitor().now())) return loss_reason::deadline_passed;
   return std::nullopt;
 }
 
 std::stop_token grant_state::stop_token() {
+  if (forked()) return stopped();
   return core_->monitor().run([this] {
     if (!stop_) {
       stop_.emplace();
@@ -45,7 +56,7 @@ std::stop_token grant_state::stop_token() {
 }
 
 std::stop_token grant_state::release_token() {
-  return core_->monitor().run([this] {
+  return core_->monitor().run_unless_forked([this] {
     if (!release_) {
       release_.emplace();
       if (!is_over(state_)) watch_node();
@@ -62,7 +73,7 @@ void grant_state::watch_node() {
 
 bool grant_state::asked_to_release() {
   if (!watched_) {
-    core_->monitor().run([this] {
+    core_->monitor().run_unless_forked([this] {
       if (!watched_.exchange(true) && !is_over(state_)) watch_node();
     });
   }
@@ -70,6 +81,7 @@ bool grant_state::asked_to_release() {
 }
 
 bool grant_state::wait_for_end(duration timeout) {
+  if (forked()) return true;
   const auto waiter = std::make_shared<wait_point>();
   const auto monitor = &core_->monitor();
   timer_id timer;
@@ -104,7 +116,7 @@ void grant_state::lose(loss_reason why) {
   why_ = why;
   apply(why == loss_reason::deadline_passed ? grant_event::deadline_passed : grant_event::ended);
   if (stop_) core_->post([stop = *stop_]() mutable { stop.request_stop(); });
-  core_->tell({client_event::kind::lost, path_, why});
+  if (why != loss_reason::client_closed) core_->tell({client_event::kind::lost, path_, why});
   end();
 }
 
@@ -142,7 +154,9 @@ std::optional<loss_reason> grant::loss() const noexcept { return state_ ? state_
 
 std::stop_token grant::stop_token() const noexcept { return state_ ? state_->stop_token() : std::stop_token{}; }
 
-bool grant::wait_for_end(std::chrono::nanoseconds timeout) const { return !state_ || state_->wait_for_end(timeout); }
+bool grant::wait_for_end(saturating<std::chrono::nanoseconds> timeout) const {
+  return !state_ || state_->wait_for_end(timeout);
+}
 
 bool grant::asked_to_release() const noexcept { return state_ && state_->asked_to_release(); }
 

@@ -29,9 +29,11 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
 
   grant as_grant() { return grant{shared_from_this()}; }
 
-  bool held() const noexcept { return !is_over(state_) && lease_->alive(core_->monitor().now()); }
+  bool held() const noexcept { return !is_over(state_) && !forked() && lease_->alive(core_->monitor().now()); }
   fencing_token fence() const noexcept { return fence_; }
-  time_point valid_until() const noexcept { return is_over(state_) ? time_point::min() : lease_->valid_until(); }
+  time_point valid_until() const noexcept {
+    return is_over(state_) || forked() ? time_point::min() : lease_->valid_until();
+  }
   std::optional<loss_reason> loss() const noexcept;
 
   // Without the monitor:
@@ -48,6 +50,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   void release() { release(core_->monitor().now()); }
 
  private:
+  bool forked() const noexcept { return core_->monitor().forked(); }
   void watch_node();
   bool apply(grant_event event) noexcept;
   void end();

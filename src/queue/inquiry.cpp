@@ -126,7 +126,7 @@ std::optional<std::vector<reply>> inquire(client_core& core, const std::string& 
   auto& monitor = core.monitor();
   const auto asked = std::make_shared<inquiry>(core, path, std::move(what));
   monitor.run([&] { asked->start(deadline_after(monitor.now(), timeout)); });
-  const std::stop_callback on_stop{std::move(stop), [&] { monitor.run([&] { asked->cancel(); }); }};
+  const std::stop_callback on_stop{std::move(stop), [&] { monitor.run_unless_forked([&] { asked->cancel(); }); }};
   return asked->wait();
 }
 

@@ -102,7 +102,7 @@ class wait_list {
 template <class Cancel>
 bool await(monitor& own, const std::shared_ptr<waiter>& me, std::stop_token stop, Cancel cancel) {
   if (me->what == waiter::outcome::waiting) {
-    const std::stop_callback on_stop{std::move(stop), [&] { own.run([&] { cancel(me); }); }};
+    const std::stop_callback on_stop{std::move(stop), [&] { own.run_unless_forked([&] { cancel(me); }); }};
     me->point.wait();
   }
   if (me->what == waiter::outcome::failed) me->why->raise();

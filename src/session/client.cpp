@@ -2,6 +2,7 @@
 #include <latchkey/client.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -9,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "base/connect_string.hpp"
+#include "base/process.hpp"
+#include "base/secrets.hpp"
 #include "bridge/blocked_signals.hpp"
 #include "bridge/resolver.hpp"
 #include "bridge/zookeeper_connector.hpp"
@@ -22,7 +25,8 @@ std::int64_t ceil_ms(detail::duration time) { return std::chrono::ceil<std::chro
 void validate(const client_options& options) {
   using namespace std::chrono_literals;
   const auto refuse = [](const char* what) { throw error{errc::bad_option, what}; };
-  if (options.session_timeout < 1ms) refuse("client_options::session_timeout must be at least a millisecond");
+  // The C client gives up an attempt to connect after two thirds of it.
+  if (options.session_timeout < 100ms) refuse("client_options::session_timeout must be at least 100 ms");
   if (options.session_timeout > 24h) refuse("client_options::session_timeout must be at most a day");
   if (options.server_tick < 0ms) refuse("client_options::server_tick must not be negative");
   if (options.server_tick > 24h) refuse("client_options::server_tick must be at most a day");
@@ -42,33 +46,70 @@ void validate(const client_options& options) {
   if (bytes > 64 * 1024) refuse("client_options::acl and authentication must be at most 64 KiB together");
 }
 
-/// Asks the name servers on a thread of its own: a fiber that waits for them does not stop its neighbours.
-void require_resolvable(const std::vector<std::string>& hosts) {
+/// Overwrites what has not been handed over.
+struct wiped_at_end {
+  client_options& options;
+
+  ~wiped_at_end() {
+    detail::wipe(options.authentication);
+    detail::wipe(options.tls);
+  }
+};
+
+/// Whether the host names resolve: asked on a thread that may wait for a name server long after the client has given up.
+struct resolution {
+  explicit resolution(std::vector<std::string> names) : hosts{std::move(names)} {}
+
+  const std::vector<std::string> hosts;
   std::string failure;
   bool resolved = false;
-  const auto waiter = std::make_shared<detail::wait_point>();
-  std::thread helper;
+  std::atomic<bool> answered{false};  // written after those
+  detail::wait_point point;
+
+  void ask() {
+    resolved = !detail::resolve(hosts, failure).empty();
+    answered = true;
+    point.notify();
+  }
+};
+
+/// However short `connect_timeout` is.
+constexpr std::chrono::milliseconds least_for_name_servers{1000};
+
+/// On a thread of its own: a fiber that waits for name servers does not stop its neighbours.
+void require_resolvable(detail::monitor& own, std::vector<std::string> hosts, detail::duration timeout) {
+  if (detail::are_addresses(hosts)) return;
+  const auto asked = std::make_shared<resolution>(std::move(hosts));
   {
     const detail::blocked_signals none;
-    helper = std::thread{[&, waiter] {
-      resolved = !detail::resolve(hosts, failure).empty();
-      waiter->notify();
-    }};
+    std::thread{[asked] { asked->ask(); }}.detach();
   }
-  waiter->wait();
-  helper.join();
-  if (!resolved) {
-    throw error{
-        errc::unresolvable_host,
-        fmt::format("no host of the connect string resolves ({}); check the names and the name servers", failure)};
+  auto timer = own.run([&] { return own.in(timeout, [&own, asked] { own.wake({asked, &asked->point}); }); });
+  asked->point.wait();
+  own.run([&] { own.cancel(timer); });
+  if (!asked->answered) {
+    throw error{errc::unresolvable_host,
+                fmt::format("no name server has answered within {} ms; check the names and the name servers, or raise "
+                            "client_options::connect_timeout",
+                            ceil_ms(timeout))};
+  }
+  if (!asked->resolved) {
+    throw error{errc::unresolvable_host,
+                fmt::format("no host of the connect string resolves ({}); check the names and the name servers",
+                            asked->failure)};
   }
 }
 
 /// What the observer is granted for the last events, though `close_timeout` be over.
 constexpr std::chrono::milliseconds for_last_events{100};
 
-/// Waits for the callbacks that have been posted; one that has not returned by `until` is left to itself.
+/// Waits for the callbacks that have been posted; one that has not returned by `until` is left to itself. So is the one
+/// that this is called from.
 void end_events(detail::client_core& core, detail::time_point until) {
+  if (core.events().is_this_thread()) {
+    core.events().stop([] {});
+    return core.events().abandon();
+  }
   auto& monitor = core.monitor();
   const auto ended = std::make_shared<detail::wait_point>();
   auto timer = monitor.run([&] { return monitor.at(until, [&monitor, ended] { monitor.wake(ended); }); });
@@ -78,47 +119,61 @@ void end_events(detail::client_core& core, detail::time_point until) {
   core.events().abandon();
 }
 
+void shut(detail::client_core& core) {
+  const detail::late_call late;
+  const auto waiter = std::make_shared<detail::wait_point>();
+  auto& monitor = core.monitor();
+  const auto until = detail::deadline_after(monitor.now(), core.options().close_timeout);
+  monitor.run([&] { core.close([&monitor, waiter] { monitor.wake(waiter); }); });
+  waiter->wait();
+  end_events(core, std::max(until, detail::deadline_after(monitor.now(), for_last_events)));
+  core.stop_threads();
+}
+
+/// In a child there are no threads to end, and the session is the parent's.
+void destroy_unless_forked(detail::client_core* core) noexcept {
+  if (!core->monitor().forked()) return delete core;
+  detail::keep_for_ever({core, [](const void*) {}});
+}
+
 }  // namespace
 
 client::client(std::string connect_string, client_options options) {
+  const wiped_at_end left_over{options};
   validate(options);
   constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};  // as good as any time beyond
-  options.connect_timeout = std::min(options.connect_timeout, longest);
-  options.close_timeout = std::min(options.close_timeout, longest);
+  options.connect_timeout = std::min<std::chrono::milliseconds>(options.connect_timeout, longest);
+  options.close_timeout = std::min<std::chrono::milliseconds>(options.close_timeout, longest);
   auto [hosts, chroot] = detail::parse_connect_string(connect_string);
-  require_resolvable(hosts);
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
-      std::move(hosts), options.session_timeout, options.authentication, options.acl, options.tls});
+      hosts, options.session_timeout, std::move(options.authentication), options.acl, std::move(options.tls)});
   auto monitor = std::make_shared<detail::monitor>(&boottime_clock::now);
-  core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), std::move(monitor),
-                                                std::move(opener));
+  core_ = {new detail::client_core{std::move(options), std::move(chroot), std::move(monitor), std::move(opener)},
+           &destroy_unless_forked};
   core_->start_timers();
+  const auto patience = std::max<std::chrono::milliseconds>(core_->options().connect_timeout, least_for_name_servers);
+  require_resolvable(core_->monitor(), std::move(hosts), patience);
   core_->monitor().run([this] { core_->open(); });
 }
 
 client::~client() {
+  if (core_->monitor().forked()) return;
   try {
-    close();
-  } catch (const std::exception&) {
-    // Only a destructor on the event thread gets here, which the contract excludes: the session expires by itself.
+    shut(*core_);
+  } catch (const std::exception&) {  // no memory: the session expires by itself
   }
 }
 
 void client::close() {
+  if (core_->monitor().forked()) return;
   if (core_->events().is_this_thread()) {
     throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
                             "a callback of the client called close(); close it on another thread"};
   }
-  const auto waiter = std::make_shared<detail::wait_point>();
-  auto& monitor = core_->monitor();
-  const auto until = detail::deadline_after(monitor.now(), core_->options().close_timeout);
-  monitor.run([&] { core_->close([&monitor, waiter] { monitor.wake(waiter); }); });
-  waiter->wait();
-  end_events(*core_, std::max(until, detail::deadline_after(monitor.now(), for_last_events)));
-  core_->stop_threads();
+  shut(*core_);
 }
 
-bool client::wait_for_connection(std::chrono::nanoseconds timeout) {
+bool client::wait_for_connection(saturating<std::chrono::nanoseconds> timeout) {
   const auto waiter = std::make_shared<detail::wait_point>();
   auto& monitor = core_->monitor();
   detail::timer_id timer;
@@ -140,15 +195,15 @@ bool client::wait_for_connection(std::chrono::nanoseconds timeout) {
 }
 
 bool client::connected() const {
-  return core_->monitor().run([this] { return core_->session().connected(); });
+  return core_->monitor().run_unless_forked([this] { return core_->session().connected(); });
 }
 
 std::chrono::milliseconds client::session_timeout() const {
-  return core_->monitor().run([this] { return core_->session().info().timeout; });
+  return core_->monitor().run_unless_forked([this] { return core_->session().info().timeout; });
 }
 
 std::int64_t client::session_id() const {
-  return core_->monitor().run([this] { return core_->session().info().id; });
+  return core_->monitor().run_unless_forked([this] { return core_->session().info().id; });
 }
 
 std::string_view to_string(client_event::kind kind) noexcept {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/client_core.hpp"
 
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/log.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -25,6 +28,26 @@ std::string describe_refusal(const client_options& options, std::chrono::millise
       given.count(),
       std::chrono::ceil<std::chrono::milliseconds>(session_timing::shortest(options.server_tick)).count(),
       options.server_tick.count());
+}
+
+void blame_observer(const client_event& event, const char* what) noexcept {
+  log(log_level::error,
+      fmt::format("the observer of the client threw an exception at the event \"{}\"{}{} ({}), which ends the process; "
+                  "catch it in client_options::observer",
+                  to_string(event.what), event.path.empty() ? "" : " of ", event.path, what));
+}
+
+/// Says whose the exception was that ends the process.
+void call(const std::function<void(const client_event&)>& observer, const client_event& event) {
+  try {
+    observer(event);
+  } catch (const std::exception& thrown) {
+    blame_observer(event, thrown.what());
+    throw;
+  } catch (...) {
+    blame_observer(event, "not a std::exception");
+    throw;
+  }
 }
 
 }  // namespace
@@ -105,7 +128,7 @@ void client_core::on_session_over(session_end why) {
       break;
     case session_end::timeout_refused:
       fail({errc::session_timeout_refused, describe_refusal(options_, session_.info().timeout), {}},
-           loss_reason::client_closed);
+           loss_reason::session_expired);
   }
   reaper_.on_session_over();  // last: what has ended with the session has been handed to it
   on_idle();
@@ -147,6 +170,7 @@ void client_core::close_session() {
   keeper_.stop();
   session_.close([this] {
     closed_ = true;
+    connector_->forget_credentials();
     reaper_.on_session_over();  // what could not be done in time, and those who wait to hear of it
     tell({client_event::kind::closed, {}, {}});
     for (const auto& each : std::exchange(on_closed_, {})) each();
@@ -155,7 +179,7 @@ void client_core::close_session() {
 
 void client_core::tell(client_event event) {
   if (!options_.observer) return;
-  post_if_open([observer = options_.observer, event = std::move(event)] { observer(event); });
+  post_if_open([observer = options_.observer, event = std::move(event)] { call(observer, event); });
 }
 
 }  // namespace latchkey::detail

@@ -14,6 +14,8 @@ namespace latchkey::detail {
 namespace {
 
 using namespace std::chrono_literals;
+using std::chrono::floor;
+using std::chrono::milliseconds;
 
 constexpr duration first_retry = 100ms;
 constexpr duration slowest_retry = 5s;
@@ -117,6 +119,7 @@ void session::become_connected(session_info info) {
   become_disconnected();  // the C client may leave that event out
   if (epoch != epoch_) return;
   const bool is_new = info_.id != info.id || !ever_connected_ || info_.timeout == 0ms;
+  const bool says_timeout = info.timeout != wanted_timeout_ && (is_new || info.timeout != info_.timeout);
   // A longer timeout than asked for would keep the locks of a crashed holder longer than its owner has reckoned with.
   // With one that is too short for the servers' tick there are no leases.
   if (info.timeout > wanted_timeout_ || info.timeout < least_timeout_) return begin_elsewhere(std::move(info), is_new);
@@ -131,6 +134,12 @@ void session::become_connected(session_info info) {
   if (log_enabled()) {
     log(log_level::info,
         fmt::format("connected with session {:#x} and a timeout of {} ms", info.id, info.timeout.count()));
+  }
+  if (says_timeout) {
+    log(log_level::warning,
+        fmt::format("the ensemble lowered the session timeout from {} ms to {} ms; ask for that, or raise "
+                    "maxSessionTimeout of the servers",
+                    floor<milliseconds>(wanted_timeout_).count(), info.timeout.count()));
   }
   listener_.on_connected(is_new);
 }
@@ -159,8 +168,9 @@ void session::give_up() {
 /// Without that server: the next session is given only those that have not refused. When none is left, or they have
 /// been out of reach for a while, all of them are asked again.
 void session::begin_elsewhere(session_info refused, bool is_new) {
-  log(log_level::warning, fmt::format("server {} grants only a session timeout of {} ms; trying the other servers",
-                                      refused.server, refused.timeout.count()));
+  log(log_level::warning,
+      fmt::format("server {} grants a session timeout of {} ms instead of {} ms; trying the others", refused.server,
+                  refused.timeout.count(), floor<milliseconds>(wanted_timeout_).count()));
   auto without = without_;
   without.push_back(std::move(refused.server));
   given_ = refused.timeout > wanted_timeout_ ? std::min(given_, duration{refused.timeout}) : duration{refused.timeout};

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <latchkey/testing/raw_client.hpp>
 
+#include "session/client_core.hpp"
 #include "support/family.hpp"
 #include "support/reached.hpp"
 
@@ -51,7 +52,9 @@ TEST_SUITE("bad input") {
   }
 
   TEST_CASE("options outside of their range are refused") {
-    CHECK(failure_of([] { client{"127.0.0.1:1", quick(0ms)}; }).first == errc::bad_option);
+    for (const auto timeout : {-1ms, 0ms, 1ms, 99ms}) {
+      CHECK(failure_of([&] { client{"127.0.0.1:1", quick(timeout)}; }).first == errc::bad_option);
+    }
     CHECK(failure_of([] { client{"127.0.0.1:1", quick(25h)}; }).first == errc::bad_option);
     auto options = quick();
     options.acl = {{"world", "anyone", "xyz"}};
@@ -115,6 +118,21 @@ TEST_SUITE("bad input") {
     client owner{servers().connect_string(), options};
     mutex lock{owner, fresh_path()};
     CHECK(failure_of([&] { lock.lock(); }).first == errc::authentication_failed);
+  }
+
+  TEST_CASE("credentials are kept in one place, from which every new session gets them") {
+    const auto path = fresh_path();
+    servers().create_all(path.substr(0, path.rfind('/')));
+    client owner{servers().connect_string(), with_password("alice:secret")};
+    CHECK(owner.core()->options().authentication.empty());
+    mutex lock{owner, path};
+    lock.lock();
+    lock.unlock();
+    const auto session = owner.session_id();
+    expire_session(owner);
+    REQUIRE(eventually([&] { return owner.connected() && owner.session_id() != session; }));
+    CHECK(lock.try_lock_for(patience()));
+    lock.unlock();
   }
 
   TEST_CASE("a path of which the ACL shuts us out is an error that says which permissions a lock needs") {

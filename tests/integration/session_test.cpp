@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/mutex.hpp>
+#include <latchkey/queue_snapshot.hpp>
+#include <latchkey/shared_mutex.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -90,6 +92,68 @@ TEST_SUITE("session") {
     all.start([&] { CHECK_THROWS_AS(lock.lock(), error); });
     nowhere.close();
     all.join();
+  }
+
+  TEST_CASE("the longest durations are limits like any other") {
+    constexpr auto for_ever = std::chrono::hours::max();
+    auto options = quick();
+    options.connect_timeout = for_ever;
+    options.close_timeout = for_ever;
+    client nowhere{"127.0.0.1:1", options};
+    const auto closed = [&](auto call) { CHECK(error_of(call) == errc::closed); };
+    on_threads all;
+    std::atomic<int> waiting{0};
+    all.start([&] {
+      ++waiting;
+      closed([&] { nowhere.wait_for_connection(for_ever); });
+    });
+    all.start([&] {
+      ++waiting;
+      closed([&] { queue_snapshot(nowhere, "/a", for_ever); });
+    });
+    all.start([&] {
+      ++waiting;
+      closed([&] { ask_to_release(nowhere, "/a", for_ever); });
+    });
+    while (waiting < 3) pause();
+    nowhere.close();
+    all.join();
+
+    client owner{servers().connect_string(), quick()};
+    shared_mutex lock{owner, fresh_path(), {.share_for = for_ever, .linger = for_ever}};
+    lock.lock();
+    const auto grant = lock.held();
+    std::atomic<bool> released{false};
+    all.start([&] {
+      ++waiting;
+      CHECK(grant.wait_for_end(for_ever));
+      CHECK(released);
+    });
+    while (waiting < 4) pause();
+    released = true;
+    lock.unlock();
+    all.join();
+  }
+
+  TEST_CASE("closing a client is no loss to its observer, though the grant says how it ended") {
+    std::string told;
+    std::mutex guard;
+    auto options = quick();
+    options.observer = [&](const client_event& event) {
+      const std::lock_guard lock{guard};
+      told += std::string{to_string(event.what)} + ", ";
+    };
+    client owner{servers().connect_string(), options};
+    mutex lock{owner, fresh_path()};
+    lock.lock();
+    const auto grant = lock.held();
+    const auto stop = grant.stop_token();
+    owner.close();
+    CHECK(told == "connected, closed, ");
+    CHECK_FALSE(grant);
+    CHECK(grant.loss() == loss_reason::client_closed);
+    CHECK(stop.stop_requested());
+    lock.unlock();
   }
 
   TEST_CASE("observers are told in order, on one thread, of what happens") {

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/log_lines.hpp"
 #include "support/overlap.hpp"
 #include "support/support.hpp"
 
@@ -103,6 +104,25 @@ TEST_SUITE("session timeout") {
     overlaps.add(after.finish(other_eye, true));
     net.heal();
     overlaps.report("session timeout of 12 s changed to 4 s");
+  }
+
+  TEST_CASE("a session timeout that the ensemble lowers is logged once a session") {
+    ensemble all{{.servers = 1, .max_session_timeout = 4s}};
+    const log_lines warnings{log_level::warning};
+    proxy net{all.addresses()};
+    client owner{net.connect_string(), quick(12s)};
+    const auto lines = [&] { return warnings.errors("from 12000 ms to 4000 ms").size(); };
+    REQUIRE(owner.wait_for_connection(patience()));
+    CHECK(eventually([&] { return lines() == 1; }));
+    const auto session = owner.session_id();
+    net.cut(0);
+    REQUIRE(eventually([&] { return !owner.connected(); }));
+    net.heal();
+    REQUIRE(owner.wait_for_connection(patience()));
+    REQUIRE(owner.session_id() == session);
+    CHECK(lines() == 1);
+    REQUIRE(all.expire(session));
+    CHECK(eventually([&] { return lines() == 2; }));
   }
 
   TEST_CASE("a session timeout below two ticks: refused if no lease can be kept with it, else without overlap") {

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include <latchkey/client.hpp>
+#include <latchkey/error.hpp>
 
 namespace {
 
@@ -111,6 +112,23 @@ bool returns(Callable what) {
 }  // namespace
 
 TEST_SUITE("bounded close") {
+  TEST_CASE("the constructor does not wait for name servers that do not answer for longer than it is told") {
+    servers().set(0);
+    client_options options;
+    options.connect_timeout = 50ms;
+    std::string said;
+    CHECK(returns([&] {
+      try {
+        client{"slow.test:1", options};
+      } catch (const error& failure) {
+        if (failure.code() == errc::unresolvable_host) said = failure.what();
+      }
+    }));
+    CHECK(said.find("1000 ms") != std::string::npos);  // the least
+    servers().set(1000);
+    servers().wait_until_all_have_gone();
+  }
+
   TEST_CASE("closing does not wait for name servers that do not answer") {
     for (const bool by_destructor : {false, true}) {
       CAPTURE(by_destructor);

@@ -19,6 +19,11 @@ TEST_CASE("numeric addresses stay what they are, without brackets") {
   CHECK(failure.empty());
 }
 
+TEST_CASE("only names need a name server") {
+  CHECK(are_addresses({"127.0.0.1:2181", "[::1]:2182"}));
+  CHECK_FALSE(are_addresses({"127.0.0.1:2181", "localhost:2181"}));
+}
+
 TEST_CASE("localhost resolves to addresses of the loopback") {
   std::string failure;
   const auto found = resolve({"localhost:2181"}, failure);

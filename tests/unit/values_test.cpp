@@ -98,6 +98,23 @@ TEST_SUITE("values") {
       CHECK(latchkey_category().message(code) != "unknown error");
     }
   }
+
+  TEST_CASE("a saturating duration takes any other: rounded up, and the nearest value outside of its range") {
+    using std::chrono::hours;
+    using std::chrono::milliseconds;
+    const auto ms = [](saturating<milliseconds> time) { return milliseconds{time}; };
+    CHECK(ms(1500us) == 2ms);
+    CHECK(ms(-1500us) == -1ms);
+    CHECK(ms(2s) == 2s);
+    CHECK(ms(milliseconds::max()) == milliseconds::max());
+    CHECK(ms(hours::max()) == milliseconds::max());
+    CHECK(ms(hours::min()) == milliseconds::min());
+    CHECK(ms(std::chrono::duration<double>{std::numeric_limits<double>::infinity()}) == milliseconds::max());
+    CHECK(ms(std::chrono::duration<double>{std::numeric_limits<double>::quiet_NaN()}) == milliseconds::min());
+    const saturating<nanoseconds> nearest = ms(milliseconds::max());
+    CHECK(nearest == nanoseconds::max());
+    CHECK(saturating<milliseconds>{} == 0ms);
+  }
 }
 
 }  // namespace latchkey

@@ -13,12 +13,12 @@
 
 namespace latchkey::testing {
 
-/// Keeps the errors that are logged while it lives.
+/// Keeps the errors, or other lines, that are logged while it lives.
 class log_lines {
  public:
-  log_lines() {
-    set_log_sink([to = lines_](log_level level, std::string_view line) {
-      if (level != log_level::error) return;
+  explicit log_lines(log_level kept = log_level::error) {
+    set_log_sink([to = lines_, kept](log_level level, std::string_view line) {
+      if (level != kept) return;
       const std::lock_guard guard{to->mutex};
       to->errors.emplace_back(line);
     });
@@ -27,7 +27,7 @@ class log_lines {
   log_lines(const log_lines&) = delete;
   log_lines& operator=(const log_lines&) = delete;
 
-  /// @returns those that name the path.
+  /// @returns those that contain `path`.
   std::vector<std::string> errors(const std::string& path) const {
     const std::lock_guard guard{lines_->mutex};
     auto found = lines_->errors;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Durations that do not overflow.
+
+#include <chrono>
+
+namespace latchkey {
+
+namespace detail {
+
+/// @returns `time` in the units of `To`, rounded up; outside its range, the nearest value.
+template <class To = std::chrono::nanoseconds, class Rep, class Period>
+constexpr To saturate(std::chrono::duration<Rep, Period> time) noexcept {
+  using wide = std::chrono::duration<long double, typename To::period>;
+  if (wide{time} >= wide{To::max()}) return To::max();
+  if (!(wide{time} > wide{To::min()})) return To::min();  // also what is not a number
+  return std::chrono::ceil<To>(time);
+}
+
+/// @returns the time from now to `time`, by the clock of `time`.
+template <class Clock, class Duration>
+std::chrono::nanoseconds time_left(std::chrono::time_point<Clock, Duration> time) noexcept {
+  using wide = std::chrono::duration<long double, std::nano>;
+  return saturate(wide{time.time_since_epoch()} - wide{Clock::now().time_since_epoch()});
+}
+
+}  // namespace detail
+
+/// A `Duration` that every other duration converts to: rounded up, and outside its range the nearest value. So
+/// `std::chrono::hours::max()` means "for ever", where `Duration` itself would overflow.
+template <class Duration>
+class saturating : public Duration {
+ public:
+  /// Zero.
+  constexpr saturating() noexcept : Duration{Duration::zero()} {}
+  /// Converts; implicitly, as std's durations do.
+  template <class Rep, class Period>
+  constexpr saturating(std::chrono::duration<Rep, Period> time) noexcept : Duration{detail::saturate<Duration>(time)} {}
+};
+
+}  // namespace latchkey

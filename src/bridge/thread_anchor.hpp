@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What is known of the fiber scheduler of a thread.
+
+#include <atomic>
+#include <memory>
+
+namespace latchkey::detail {
+
+/// Keeps the scheduler of a thread alive while another thread is inside of it to wake a fiber: a thread that is woken
+/// and ends at once would otherwise destroy it under the notifier (HAZARDS F3). A fork waits likewise: a lock of the
+/// scheduler that is held at that moment would be held for ever in the child (HAZARDS F13).
+class thread_anchor {
+ public:
+  void enter() noexcept;
+  void leave() noexcept { inside_.fetch_sub(1, std::memory_order_release); }
+  void wait_until_nobody_is_inside() const noexcept;
+
+  // On the thread of the scheduler, before and after a fork:
+
+  /// Lets nobody in, and waits for those who are inside.
+  void shut() noexcept;
+  void open() noexcept { shut_ = false; }
+  /// In the child, where nobody else is left.
+  void open_in_child() noexcept {
+    inside_ = 0;
+    shut_ = false;
+  }
+
+ private:
+  std::atomic<int> inside_{0};
+  std::atomic<bool> shut_{false};
+};
+
+/// @returns whether this thread has a fiber scheduler, which it may get now; false once that is gone, and its
+/// thread-locals with it.
+bool has_scheduler();
+
+/// On a thread for which `has_scheduler()` has not been called before, it returns false until `end_without_scheduler()`.
+/// @returns whether this is one.
+bool begin_without_scheduler() noexcept;
+void end_without_scheduler() noexcept;
+
+/// @pre has_scheduler()
+std::shared_ptr<thread_anchor> anchor_of_this_thread();
+
+}  // namespace latchkey::detail

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A process that ends while it still has a client: `exiting_process CONNECT PATH HOW`. See `ways`. It exits with 0 if
+/// all goes well.
+
+#include <latchkey/log.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/queue_snapshot.hpp>
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#ifndef LATCHKEY_WITHOUT_FIBERS
+#include <boost/fiber/fiber.hpp>
+#include <boost/fiber/operations.hpp>
+#endif
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string connect_string;
+std::string path;
+
+latchkey::client_options options() {
+  latchkey::client_options result;
+  result.session_timeout = 20s;  // what is left behind is there long enough to be seen
+  return result;
+}
+
+std::optional<latchkey::client> global;
+
+latchkey::client& the_client() {
+  static latchkey::client instance{connect_string, options()};
+  return instance;
+}
+
+latchkey::mutex& the_lock() {
+  static latchkey::mutex instance{the_client(), path};
+  return instance;
+}
+
+void use(latchkey::mutex& lock) {
+  lock.lock();
+  if (!lock.held()) std::abort();
+  lock.unlock();
+}
+
+/// Takes and releases the lock when it is destroyed.
+struct user_at_the_end {
+  ~user_at_the_end() { use(*lock); }
+  latchkey::mutex* lock = nullptr;
+};
+
+/// Never destroyed.
+struct everlasting {
+  latchkey::client owner{connect_string, options()};
+  latchkey::mutex lock{owner, path};
+};
+
+/// Lets fibers of this thread run that have nothing to do with latchkey: the thread then has a scheduler.
+void run_own_fibers() {
+#ifndef LATCHKEY_WITHOUT_FIBERS
+  boost::fibers::fiber{[] { boost::this_fiber::yield(); }}.join();
+#endif
+}
+
+/// The main thread waits for the lock; another one, which has not called latchkey before, exits.
+void exit_beside_a_waiter(bool with_fibers) {
+  static auto& holder = *new everlasting;
+  static std::atomic<bool> waits{false};
+  holder.lock.lock();
+  std::thread{[with_fibers] {
+    if (with_fibers) run_own_fibers();
+    waits.wait(false);
+    std::exit(0);
+  }}.detach();
+  std::thread{[] {
+    while (latchkey::queue_snapshot{holder.owner, path}.waiters().empty()) std::this_thread::sleep_for(1ms);
+    waits = true;
+    waits.notify_all();
+  }}.detach();
+  static auto& lock = *new latchkey::mutex{the_client(), path};  // not to be destroyed while a call waits
+  try {
+    lock.lock();
+  } catch (const latchkey::error& closed) {
+    while (closed.code() == latchkey::errc::closed) ::pause();
+  }
+}
+
+void global_client() {
+  global.emplace(connect_string, options());
+  latchkey::mutex lock{*global, path};
+  use(lock);
+}
+
+void local_static() { use(the_lock()); }
+
+void holding() { the_lock().lock(); }
+
+void never_waited() {
+  the_client();
+  run_own_fibers();
+}
+
+void used_by_another_thread() {
+  run_own_fibers();
+  std::thread{[] { use(the_lock()); }}.join();
+}
+
+void in_an_observer() {
+  auto with = options();
+  static std::atomic<bool> made{false};
+  with.observer = [](const latchkey::client_event&) {
+    made.wait(false);
+    std::exit(0);
+  };
+  static latchkey::client instance{connect_string, with};
+  made = true;
+  made.notify_all();
+  for (;;) ::pause();
+}
+
+void thread_locals() {
+  static auto& all = *new everlasting;
+  std::thread{[] {
+    thread_local user_at_the_end before{&all.lock};
+    use(all.lock);
+    thread_local user_at_the_end after{&all.lock};
+    (void)after;
+  }}.join();
+  std::thread{[] {  // which has not called latchkey before
+    thread_local user_at_the_end only{&all.lock};
+    (void)only;
+  }}
+      .join();
+  thread_local user_at_the_end of_main{&all.lock};
+  use(all.lock);
+  all.owner.wait_for_connection(1s);
+}
+
+void locking_static() {
+  the_lock();
+  static user_at_the_end after_main{&the_lock()};
+  use(the_lock());
+}
+
+void throwing_observer() {
+  latchkey::set_log_sink([](latchkey::log_level level, std::string_view line) {
+    if (level == latchkey::log_level::error) std::cout << line << std::endl;
+  });
+  auto with = options();
+  with.observer = [](const latchkey::client_event& event) {
+    if (event.what == latchkey::client_event::kind::asked_to_release) throw std::runtime_error{"a bad day"};
+  };
+  latchkey::client owner{connect_string, with};
+  latchkey::mutex lock{owner, path};
+  lock.lock();
+  const auto grant = lock.held();
+  (void)grant.asked_to_release();  // begins to watch
+  latchkey::ask_to_release(owner, path);
+  for (;;) ::pause();
+}
+
+const std::map<std::string, void (*)()> ways{
+    {"global client", &global_client},
+    {"local static", &local_static},
+    {"holding", &holding},
+    {"never waited", &never_waited},
+    {"used by another thread", &used_by_another_thread},
+    {"exit beside a waiter", [] { exit_beside_a_waiter(false); }},
+    {"exit beside a waiter, after fibers", [] { exit_beside_a_waiter(true); }},
+    {"in an observer", &in_an_observer},
+    {"thread locals", &thread_locals},
+    {"locking static", &locking_static},
+    {"throwing observer", &throwing_observer},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  connect_string = argv[1];
+  path = argv[2];
+  ways.at(argv[3])();
+}
