@@ -35,8 +35,8 @@ bool example(const std::string& connect_string) {
   const auto old_token = nightly.held().fence();
   first.unlock();
 
-  const std::lock_guard second{nightly};
-  const bool written = invoices.write(nightly.held().fence(), "invoice 1");
+  const auto held = nightly.acquire();
+  const bool written = invoices.write(held.fence(), "invoice 1");
   const bool late = invoices.write(old_token, "invoice 1, by one who does not know that its time is over");
 
   std::cout << "the holder's write: " << (written ? "accepted" : "refused") << '\n'

@@ -22,16 +22,16 @@ void add_branch(latchkey::reentrant_mutex& tree) {
   for (int i = 0; i < 3; ++i) add_leaf(tree);  // locks it once more: no request, the same grant
 }
 
-/// What happens when the lock is lost half-way. @returns whether the second leaf was refused.
+/// What happens when the lock ends half-way. @returns whether the second leaf was refused.
 bool add_two_leaves(latchkey::reentrant_mutex& tree, latchkey::client& client) {
   const std::lock_guard guard{tree};
   add_leaf(tree);
-  client.close();  // a loss that can be had without breaking anything
+  client.close();  // the lock ends with it
   try {
     add_leaf(tree);
   } catch (const latchkey::error& failure) {
     std::cout << failure.what() << '\n';
-    return failure.code() == latchkey::errc::lock_lost;
+    return failure.code() == latchkey::errc::closed;
   }
   return false;
 }

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <future>
 #include <iostream>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 
@@ -32,10 +31,9 @@ void report(latchkey::loss_reason why) {
 }
 
 bool bill_at_night(latchkey::mutex& nightly) {
-  const std::lock_guard guard{nightly};
-  const latchkey::grant grant = nightly.held();
-  const bool finished = bill_everyone(grant.stop_token());  // is asked to stop when the lock is lost
-  if (const auto why = grant.loss()) report(*why);
+  const auto held = nightly.acquire();
+  const bool finished = bill_everyone(held.stop_token());  // is asked to stop when the lock is lost
+  if (const auto why = held.grant().loss()) report(*why);
   return finished;
 }
 

@@ -38,6 +38,7 @@ class cohort final : public shared_entry, public lock_calls<cohort> {
   grant current() const { return owner_.current(); }
   bool is_owned() const noexcept { return static_cast<bool>(owner_); }
   bool is_owner(std::uint64_t fiber) const noexcept { return owner_.is(fiber); }
+  owner& holder() noexcept { return owner_; }
 
   /// @pre is_owned(). The owner's entry becomes that of a reader. `done` is given that entry, or nothing if it was
   /// lost, and the number of turns it has had.

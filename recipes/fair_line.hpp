@@ -41,6 +41,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   void cancel(const std::shared_ptr<waiter>& who);
   void leave();
   grant current() const { return owner_.current(); }
+  owner& holder() noexcept { return owner_; }
 
  private:
   friend class fair_place;

@@ -13,8 +13,12 @@ fair_mutex::fair_mutex(client& owner, std::string path) : path_{std::move(path)}
 
 fair_mutex::~fair_mutex() { line_->shut(); }
 
-bool fair_mutex::acquire(std::chrono::nanoseconds timeout, std::stop_token stop) {
+bool fair_mutex::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return line_->acquire(timeout, std::move(stop));
+}
+
+guard fair_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return line_->acquire_guard(timeout, std::move(stop));
 }
 
 void fair_mutex::unlock() noexcept { line_->unlock(); }

@@ -11,6 +11,7 @@
 
 #include "base/sole_owner.hpp"
 #include "queue/grant_state.hpp"
+#include "queue/guarded.hpp"
 #include "queue/wait_list.hpp"
 
 namespace latchkey::detail {
@@ -22,6 +23,12 @@ inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_p
   state = std::make_shared<grant_state>(core, path, node, fence);
 }
 
+/// Logs that somebody else than the holder has called `unlock()` or `unlock_shared()`.
+void log_wrong_unlock(const std::string& path, const char* call);
+
+/// Stands for a holder that is no fiber: a guard that has been moved. Unlike any fiber.
+std::uint64_t new_holder() noexcept;
+
 /// The caller that holds a lock object, until it unlocks: also after a loss. With the monitor held.
 class owner {
  public:
@@ -29,6 +36,9 @@ class owner {
 
   explicit operator bool() const noexcept { return present_; }
   bool is(std::uint64_t fiber) const noexcept { return present_ && fiber_ == fiber; }
+  bool is(const grant& what) const { return present_ && current() == what; }
+  /// @returns whether `unlock()` on this fiber is for it: not if it has a guard.
+  bool unlocks(std::uint64_t fiber) const noexcept { return is(fiber) && !guarded_; }
   grant current() const { return present_ ? grant_->as_grant() : grant{}; }
   /// @pre it is there
   grant_state& state() const noexcept { return *grant_; }
@@ -44,7 +54,13 @@ class owner {
     begin_grant(grant_, core_, path_, node, fence);
     fiber_ = fiber;
     present_ = true;
+    guarded_ = false;
   }
+
+  /// It has a guard, which alone releases the lock.
+  void give_guard() noexcept { guarded_ = true; }
+  /// It is no fiber any more: its guard has been moved.
+  void disown() noexcept { fiber_ = new_holder(); }
 
   /// @pre it is there
   void end(time_point now) {
@@ -58,11 +74,13 @@ class owner {
   std::shared_ptr<grant_state> grant_;  // the last one
   std::uint64_t fiber_ = 0;
   bool present_ = false;
+  bool guarded_ = false;
 };
 
-/// The calls of a `Lock`, made of those that do not wait: `enter`, `cancel`, `leave`, `current`. Without the monitor.
+/// The calls of a `Lock`, made of those that do not wait: `enter`, `cancel`, `leave`, `current`, and `holder()`, its
+/// `owner`. Without the monitor.
 template <class Lock>
-class lock_calls {
+class lock_calls : public guarded {
  public:
   /// Waits: suspends the fiber or blocks the thread. @returns whether the lock was taken.
   bool acquire(duration timeout, std::stop_token stop) {
@@ -70,15 +88,46 @@ class lock_calls {
         own(), timeout, std::move(stop), [this](auto fiber, auto how) { return me().enter(fiber, how); },
         [this](const auto& who) { me().cancel(who); });
   }
-  void unlock() noexcept {
-    own().run_unless_forked([this] { me().leave(); });
+
+  /// As `acquire`. @returns its guard; an empty one if the lock was not taken.
+  guard acquire_guard(duration timeout, std::stop_token stop) {
+    if (!acquire(timeout, std::move(stop))) return {};
+    return own().run([this] {
+      me().holder().give_guard();
+      return make_guard(std::static_pointer_cast<Lock>(me().shared_from_this()), me().current(), 0);
+    });
   }
+
+  /// Logs an error, and does nothing else, if the calling fiber does not hold the lock, or holds it with a guard.
+  void unlock() noexcept {
+    const auto fiber = current_fiber();
+    const bool is_holder = own().forked() || own().run([&] {
+      if (!me().holder().unlocks(fiber)) return false;
+      me().leave();
+      return true;
+    });
+    if (!is_holder) log_wrong_unlock(me().path_, "unlock()");
+  }
+
   grant held() {
     return own().run_unless_forked([this] { return me().current(); });
   }
 
+  void release_grant(std::uint64_t, const grant& what) noexcept override {
+    own().run_unless_forked([&] {
+      if (me().holder().is(what)) me().leave();
+    });
+  }
+
+  std::uint64_t disown(std::uint64_t, const grant& what) noexcept override {
+    own().run_unless_forked([&] {
+      if (me().holder().is(what)) me().holder().disown();
+    });
+    return 0;
+  }
+
  protected:
-  ~lock_calls() = default;
+  ~lock_calls() override = default;
 
  private:
   Lock& me() noexcept { return static_cast<Lock&>(*this); }

@@ -16,8 +16,12 @@ mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std
 
 mutex::~mutex() { cohort_->shut(); }
 
-bool mutex::acquire(std::chrono::nanoseconds timeout, std::stop_token stop) {
+bool mutex::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return cohort_->acquire(timeout, std::move(stop));
+}
+
+guard mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return cohort_->acquire_guard(timeout, std::move(stop));
 }
 
 void mutex::unlock() noexcept { cohort_->unlock(); }

@@ -83,6 +83,17 @@ bool reader_group::leave(std::uint64_t fiber) {
   return true;
 }
 
+bool reader_group::unlocks(std::uint64_t fiber) const {
+  const auto at = members_.find(fiber);
+  return at != members_.end() && !at->second.guarded;
+}
+
+void reader_group::rename(std::uint64_t before, std::uint64_t after) {
+  auto moved = members_.extract(before);
+  moved.key() = after;
+  members_.insert(std::move(moved));
+}
+
 void reader_group::let_go() {
   for (auto& [fiber, each] : std::exchange(members_, {})) {
     each.grant->release();
@@ -171,6 +182,7 @@ void reader_group::join(const std::shared_ptr<place>& where, std::uint64_t fiber
   }
   auto& mine = at->second;
   mine.where = where;
+  mine.guarded = false;
   ++where->members;
   begin_grant(mine.grant, core_, path_, node, fence);
   if (where == newest_ && asked_to_release_) mine.grant->ask_to_release();

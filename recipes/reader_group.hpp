@@ -33,6 +33,12 @@ class reader_group final : public shared_entry {
   bool leave(std::uint64_t fiber);
 
   bool is_reading(std::uint64_t fiber) const { return members_.contains(fiber); }
+  /// @returns whether `unlock_shared()` on this fiber is for it: not if it has a guard.
+  bool unlocks(std::uint64_t fiber) const;
+  /// @pre is_reading(fiber). It has a guard, which alone ends its reading.
+  void give_guard(std::uint64_t fiber) { members_.at(fiber).guarded = true; }
+  /// @pre is_reading(before). Its guard has been moved.
+  void rename(std::uint64_t before, std::uint64_t after);
   bool anybody() const noexcept { return !members_.empty(); }
   grant current(std::uint64_t fiber) const;
 
@@ -44,6 +50,7 @@ class reader_group final : public shared_entry {
   struct member {
     std::shared_ptr<place> where;
     std::shared_ptr<grant_state> grant;
+    bool guarded = false;
   };
   using members = std::unordered_map<std::uint64_t, member>;  // by their fibers
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/reentrant_mutex.hpp>
 
-#include <atomic>
+#include <mutex>
 #include <system_error>
+#include <utility>
 
-#include <fmt/format.h>
-
-#include "base/log.hpp"
 #include "base/path.hpp"
 #include "recipes/cohort.hpp"
 
@@ -14,8 +12,8 @@ namespace latchkey {
 
 namespace detail {
 
-/// A cohort, and how often its owner has taken it. Only the owner reads and writes what is not atomic.
-class reentrance {
+/// A cohort, and how often its owner has taken it.
+class reentrance final : public guarded, public std::enable_shared_from_this<reentrance> {
  public:
   reentrance(client& of, const std::string& path, mutex_options options)
       : cohort_{std::make_shared<cohort>(of.core(), path, contender_kind::lock,
@@ -23,13 +21,11 @@ class reentrance {
         path_{path} {
     cohort_->open();
   }
-  ~reentrance() { cohort_->shut(); }
-  reentrance(const reentrance&) = delete;
-  reentrance& operator=(const reentrance&) = delete;
+  void shut() noexcept { cohort_->shut(); }
 
   bool take(duration timeout, std::stop_token stop) {
     const auto me = current_fiber();
-    if (owner_ == me && held_.loss() != loss_reason::client_closed) {  // of which the cohort tells
+    if (const std::lock_guard lock{mutex_}; owner_ == me && held_.loss() != loss_reason::client_closed) {
       if (!held_) {
         throw error{
             errc::lock_lost,
@@ -41,30 +37,58 @@ class reentrance {
       return true;
     }
     if (!cohort_->acquire(timeout, std::move(stop))) return false;
+    const std::lock_guard lock{mutex_};
     held_ = cohort_->held();
     depth_ = 1;
     owner_ = me;
     return true;
   }
 
-  bool release() noexcept {
+  guard take_guard(duration timeout, std::stop_token stop) {
+    if (!take(timeout, std::move(stop))) return {};
+    return make_guard(shared_from_this(), cohort_->held(), 0);
+  }
+
+  bool unlock() noexcept {
+    const std::lock_guard lock{mutex_};
     if (owner_ != current_fiber()) return false;
-    if (--depth_ != 0) return true;
-    held_ = {};
-    owner_ = nobody;
-    cohort_->unlock();
+    leave();
     return true;
   }
 
-  std::size_t depth() const noexcept { return owner_ == current_fiber() ? depth_ : 0; }
+  void release_grant(std::uint64_t, const grant& what) noexcept override {
+    const std::lock_guard lock{mutex_};
+    if (depth_ != 0 && held_ == what) leave();
+  }
+
+  std::uint64_t disown(std::uint64_t, const grant& what) noexcept override {
+    const std::lock_guard lock{mutex_};
+    if (depth_ == 1 && held_ == what) {
+      owner_ = nobody;
+      cohort_->disown(0, what);
+    }
+    return 0;
+  }
+
+  std::size_t depth() const noexcept {
+    const std::lock_guard lock{mutex_};
+    return owner_ == current_fiber() ? depth_ : 0;
+  }
   grant held() const { return cohort_->held(); }
 
  private:
   static constexpr std::uint64_t nobody = 0;
 
+  void leave() noexcept {
+    if (--depth_ != 0) return;
+    owner_ = nobody;
+    cohort_->release_grant(0, std::exchange(held_, {}));
+  }
+
   const std::shared_ptr<cohort> cohort_;
   const std::string path_;
-  std::atomic<std::uint64_t> owner_{nobody};
+  mutable std::mutex mutex_;  // before the monitor
+  std::uint64_t owner_ = nobody;
   std::size_t depth_ = 0;
   grant held_;
 };
@@ -73,23 +97,25 @@ class reentrance {
 
 reentrant_mutex::reentrant_mutex(client& owner, std::string path, mutex_options options) : path_{std::move(path)} {
   detail::validate_lock_path(path_);
-  state_ = std::make_unique<detail::reentrance>(owner, path_, options);
+  state_ = std::make_shared<detail::reentrance>(owner, path_, options);
 }
 
-reentrant_mutex::~reentrant_mutex() = default;
+reentrant_mutex::~reentrant_mutex() { state_->shut(); }
 
-bool reentrant_mutex::acquire(std::chrono::nanoseconds timeout, std::stop_token stop) {
+bool reentrant_mutex::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return state_->take(timeout, std::move(stop));
 }
 
+guard reentrant_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return state_->take_guard(timeout, std::move(stop));
+}
+
 void reentrant_mutex::unlock() noexcept {
-  if (state_->release()) return;
-  detail::log(log_level::error,
-              fmt::format("{}: a fiber that has not locked it called unlock(); the call was ignored", path_));
+  if (!state_->unlock()) detail::log_wrong_unlock(path_, "unlock()");
 }
 
 void reentrant_mutex::unlock_checked() {
-  if (state_->release()) return;
+  if (state_->unlock()) return;
   throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
                           path_ + ": this fiber has not locked it; unlock it on the fiber that has"};
 }

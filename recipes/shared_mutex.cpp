@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/shared_mutex.hpp>
 
-#include <fmt/format.h>
-
-#include "base/log.hpp"
 #include "base/path.hpp"
 #include "recipes/shared_state.hpp"
 
@@ -24,23 +21,27 @@ shared_mutex::~shared_mutex() { state_->shut(); }
 
 // To write ----------
 
-bool shared_mutex::acquire(std::chrono::nanoseconds timeout, std::stop_token stop) {
+bool shared_mutex::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return state_->acquire(timeout, std::move(stop));
+}
+
+guard shared_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return state_->acquire_guard(timeout, std::move(stop));
 }
 
 void shared_mutex::unlock() noexcept { state_->unlock(); }
 
 // To read ----------
 
-bool shared_mutex::acquire_shared(std::chrono::nanoseconds timeout, std::stop_token stop) {
+bool shared_mutex::take_shared(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return state_->acquire_shared(timeout, std::move(stop));
 }
 
-void shared_mutex::unlock_shared() noexcept {
-  if (state_->unlock_shared()) return;
-  detail::log(log_level::error,
-              fmt::format("{}: a fiber that does not read called unlock_shared(); the call was ignored", path_));
+guard shared_mutex::take_shared_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return state_->acquire_shared_guard(timeout, std::move(stop));
 }
+
+void shared_mutex::unlock_shared() noexcept { state_->unlock_shared(); }
 
 void shared_mutex::downgrade() { state_->downgrade(); }
 

@@ -70,9 +70,34 @@ std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, limit ho
   return readers_->enter(fiber, how);
 }
 
-bool shared_state::unlock_shared() noexcept {
+guard shared_state::acquire_shared_guard(duration timeout, std::stop_token stop) {
   const auto fiber = current_fiber();
-  return core_->monitor().forked() || core_->monitor().run([&] { return leave_shared(fiber); });
+  if (!acquire_shared(timeout, std::move(stop))) return {};
+  return core_->monitor().run([&] {
+    readers_->give_guard(fiber);
+    return read_side::make_guard({shared_from_this(), &read_side_}, current_shared(fiber), fiber);
+  });
+}
+
+void shared_state::unlock_shared() noexcept {
+  const auto fiber = current_fiber();
+  const bool was_reading = core_->monitor().forked() ||
+                           core_->monitor().run([&] { return readers_->unlocks(fiber) && leave_shared(fiber); });
+  if (!was_reading) log_wrong_unlock(path_, "unlock_shared()");
+}
+
+void shared_state::read_side::release_grant(std::uint64_t holder, const grant& what) noexcept {
+  of_.core_->monitor().run_unless_forked([&] {
+    if (of_.current_shared(holder) == what) of_.leave_shared(holder);
+  });
+}
+
+std::uint64_t shared_state::read_side::disown(std::uint64_t holder, const grant& what) noexcept {
+  const auto nobody = new_holder();
+  of_.core_->monitor().run_unless_forked([&] {
+    if (of_.current_shared(holder) == what) of_.readers_->rename(holder, nobody);
+  });
+  return nobody;
 }
 
 bool shared_state::leave_shared(std::uint64_t fiber) {
@@ -97,10 +122,10 @@ void shared_state::downgrade() {
 
 std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t fiber) {
   require_working(*core_, path_);
-  if (!writers_->is_owner(fiber)) {
+  if (!writers_->holder().unlocks(fiber)) {
     throw std::system_error{
         std::make_error_code(std::errc::operation_not_permitted),
-        path_ + ": this fiber does not hold the lock as the writer; call lock() before downgrade()"};
+        path_ + ": this fiber does not hold the lock as the writer, without a guard; call lock() before downgrade()"};
   }
   const failure lost{errc::lock_lost, "the lock was lost before the downgrade; unlock it, then lock it again", path_};
   if (!writers_->current()) lost.raise();

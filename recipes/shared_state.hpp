@@ -25,8 +25,10 @@ class shared_state : public lock_calls<shared_state>, public std::enable_shared_
 
   /// Waits: suspends the fiber or blocks the thread. @returns whether the lock was taken.
   bool acquire_shared(duration timeout, std::stop_token stop);
-  /// @returns whether the calling fiber was reading.
-  bool unlock_shared() noexcept;
+  /// As `acquire_shared`. @returns its guard; an empty one if the lock was not taken.
+  guard acquire_shared_guard(duration timeout, std::stop_token stop);
+  /// Logs an error, and does nothing else, if the calling fiber does not read, or reads with a guard.
+  void unlock_shared() noexcept;
   void downgrade();
 
   grant held_shared();
@@ -41,15 +43,29 @@ class shared_state : public lock_calls<shared_state>, public std::enable_shared_
   /// @returns a waiter that is settled when it is done: granted, or failed with `lock_lost`.
   std::shared_ptr<waiter> begin_downgrade(std::uint64_t fiber);
   grant current() const { return writers_->current(); }
+  owner& holder() noexcept { return writers_->holder(); }
   grant current_shared(std::uint64_t fiber) const { return readers_->current(fiber); }
 
  private:
   friend class lock_calls<shared_state>;
 
+  /// For the guards of readers.
+  class read_side final : public guarded {
+   public:
+    explicit read_side(shared_state& of) : of_{of} {}
+    void release_grant(std::uint64_t holder, const grant& what) noexcept override;
+    std::uint64_t disown(std::uint64_t holder, const grant& what) noexcept override;
+
+   private:
+    friend class shared_state;
+    shared_state& of_;
+  };
+
   const std::shared_ptr<client_core> core_;
   const std::string path_;
   const std::shared_ptr<cohort> writers_;
   const std::shared_ptr<reader_group> readers_;
+  read_side read_side_{*this};
 };
 
 }  // namespace latchkey::detail

@@ -39,8 +39,7 @@ class fair_mutex : public detail::lockable<fair_mutex> {
   fair_mutex(const fair_mutex&) = delete;
   fair_mutex& operator=(const fair_mutex&) = delete;
 
-  /// Releases the lock. Does not wait for the ensemble; see `mutex::unlock`.
-  /// @pre this object is locked; otherwise does nothing
+  /// Releases the lock. Does not wait for the ensemble; see `mutex::unlock`, also for who may call it.
   void unlock() noexcept;
 
   /// Takes a place in the line and returns. Waits for the ensemble's answer, not for the lock. The ticket may outlive
@@ -64,7 +63,8 @@ class fair_mutex : public detail::lockable<fair_mutex> {
 
  private:
   friend class detail::lockable<fair_mutex>;
-  bool acquire(std::chrono::nanoseconds timeout, std::stop_token stop);
+  bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
+  guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
   std::optional<ticket> enqueue_within(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;

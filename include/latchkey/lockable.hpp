@@ -9,13 +9,18 @@
 #include <utility>
 
 #include <latchkey/duration.hpp>
+#include <latchkey/guard.hpp>
 
 namespace latchkey::detail {
 
 /// Throws `errc::lock_destroyed`.
 [[noreturn]] void throw_destroyed(const std::string& path);
 
-/// The calls that take a lock. `Lock` provides `bool acquire(nanoseconds timeout, stop_token)` and `path()`.
+/// The calls that take a lock. `Lock` provides `bool take(nanoseconds timeout, stop_token)`, `guard take_guard(...)` of
+/// the same, and `path()`.
+///
+/// `acquire()` and its kin return a `guard`, which any thread may release. With `lock()` and its kin, and with the guards
+/// of std, the lock belongs to the calling fiber (or plain thread), which alone unlocks it.
 ///
 /// Blocking: every call suspends the calling fiber, or blocks a plain thread. A timeout bounds the whole call, whatever
 /// the network and the servers do. Zero, a negative timeout and a time point that has passed mean: try once.
@@ -29,28 +34,51 @@ class lockable {
  public:
   /// Waits for the lock, through outages and lost sessions.
   void lock() {
-    if (!me().acquire(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
+    if (!me().take(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
   }
 
   /// As `lock()`, until `stop` is requested. @returns whether the lock was taken.
-  [[nodiscard]] bool lock(std::stop_token stop) {
-    return me().acquire(std::chrono::nanoseconds::max(), std::move(stop));
-  }
+  [[nodiscard]] bool lock(std::stop_token stop) { return me().take(std::chrono::nanoseconds::max(), std::move(stop)); }
 
   /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held.
   /// @returns whether the lock was taken.
-  [[nodiscard]] bool try_lock() { return me().acquire(std::chrono::nanoseconds::zero(), {}); }
+  [[nodiscard]] bool try_lock() { return me().take(std::chrono::nanoseconds::zero(), {}); }
 
   /// As `lock()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
-    return me().acquire(saturate(timeout), std::move(stop));
+    return me().take(saturate(timeout), std::move(stop));
   }
 
   /// As `try_lock_for`, with the time that is left now.
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    return me().acquire(time_left(time), std::move(stop));
+    return me().take(time_left(time), std::move(stop));
+  }
+
+  /// As `lock()`. @returns the guard.
+  guard acquire() {
+    auto held = me().take_guard(std::chrono::nanoseconds::max(), {});
+    if (held.grant() == latchkey::grant{}) throw_destroyed(me().path());
+    return held;
+  }
+
+  /// As `lock(stop)`. @returns the guard; an empty one if the lock was not taken.
+  guard acquire(std::stop_token stop) { return me().take_guard(std::chrono::nanoseconds::max(), std::move(stop)); }
+
+  /// As `try_lock()`. @returns the guard; an empty one if the lock was not taken.
+  guard try_acquire() { return me().take_guard(std::chrono::nanoseconds::zero(), {}); }
+
+  /// As `try_lock_for`. @returns the guard; an empty one if the lock was not taken.
+  template <class Rep, class Period>
+  guard try_acquire_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+    return me().take_guard(saturate(timeout), std::move(stop));
+  }
+
+  /// As `try_lock_until`. @returns the guard; an empty one if the lock was not taken.
+  template <class Clock, class Duration>
+  guard try_acquire_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+    return me().take_guard(time_left(time), std::move(stop));
   }
 
  protected:
@@ -61,34 +89,62 @@ class lockable {
   Lock& me() noexcept { return static_cast<Lock&>(*this); }
 };
 
-/// The same calls for readers. `Lock` provides `bool acquire_shared(nanoseconds timeout, stop_token)` and `path()`.
+/// The same calls for readers. `Lock` provides `bool take_shared(nanoseconds timeout, stop_token)`, `guard
+/// take_shared_guard(...)` of the same, and `path()`.
 template <class Lock>
 class shared_lockable {
  public:
   /// Waits until no writer is ahead, through outages and lost sessions.
   void lock_shared() {
-    if (!me().acquire_shared(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
+    if (!me().take_shared(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
   }
 
   /// As `lock_shared()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool lock_shared(std::stop_token stop) {
-    return me().acquire_shared(std::chrono::nanoseconds::max(), std::move(stop));
+    return me().take_shared(std::chrono::nanoseconds::max(), std::move(stop));
   }
 
   /// Takes the lock if no writer holds it or waits for it. Waits for the ensemble's answer, not for the lock: one read
   /// if there is such a writer. @returns whether the lock was taken.
-  [[nodiscard]] bool try_lock_shared() { return me().acquire_shared(std::chrono::nanoseconds::zero(), {}); }
+  [[nodiscard]] bool try_lock_shared() { return me().take_shared(std::chrono::nanoseconds::zero(), {}); }
 
   /// As `lock_shared()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
-    return me().acquire_shared(saturate(timeout), std::move(stop));
+    return me().take_shared(saturate(timeout), std::move(stop));
   }
 
   /// As `try_lock_shared_for`, with the time that is left now.
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    return me().acquire_shared(time_left(time), std::move(stop));
+    return me().take_shared(time_left(time), std::move(stop));
+  }
+
+  /// As `lock_shared()`. @returns the guard.
+  guard acquire_shared() {
+    auto held = me().take_shared_guard(std::chrono::nanoseconds::max(), {});
+    if (held.grant() == latchkey::grant{}) throw_destroyed(me().path());
+    return held;
+  }
+
+  /// As `lock_shared(stop)`. @returns the guard; an empty one if the lock was not taken.
+  guard acquire_shared(std::stop_token stop) {
+    return me().take_shared_guard(std::chrono::nanoseconds::max(), std::move(stop));
+  }
+
+  /// As `try_lock_shared()`. @returns the guard; an empty one if the lock was not taken.
+  guard try_acquire_shared() { return me().take_shared_guard(std::chrono::nanoseconds::zero(), {}); }
+
+  /// As `try_lock_shared_for`. @returns the guard; an empty one if the lock was not taken.
+  template <class Rep, class Period>
+  guard try_acquire_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+    return me().take_shared_guard(saturate(timeout), std::move(stop));
+  }
+
+  /// As `try_lock_shared_until`. @returns the guard; an empty one if the lock was not taken.
+  template <class Clock, class Duration>
+  guard try_acquire_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+    return me().take_shared_guard(time_left(time), std::move(stop));
   }
 
  protected:

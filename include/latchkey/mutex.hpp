@@ -30,8 +30,8 @@ struct mutex_options {
 
 /// An exclusive lock shared by all processes that open the same path of the same ensemble.
 ///
-/// Meets Lockable and TimedLockable, so the guards of std are its guards. Not recursive. Wire-compatible with Curator's
-/// `InterProcessMutex`.
+/// `acquire()` and its kin return a `guard`. Meets Lockable and TimedLockable, so the guards of std serve as well. Not
+/// recursive. Wire-compatible with Curator's `InterProcessMutex`.
 ///
 /// Fairness: entries are served first come, first served. Callers of one object share an entry, in the order of their
 /// arrival; once a remote contender is known to wait, at most `mutex_options::turns` more of them go first.
@@ -59,7 +59,8 @@ class mutex : public detail::lockable<mutex> {
   /// If callers of this object have come back within 50 us, twice in a row, it waits up to 50 us for the next one, so
   /// that one transaction deletes this entry and creates the next. A process that exits within these 50 us leaves the
   /// entry until its session ends.
-  /// @pre this object is locked; otherwise does nothing
+  ///
+  /// Called by a fiber that has not locked it, or has a `guard` of it, it does nothing and logs an error.
   void unlock() noexcept;
 
   /// @returns the grant of the caller that holds the lock through this object; an empty one if none does.
@@ -70,7 +71,8 @@ class mutex : public detail::lockable<mutex> {
 
  private:
   friend class detail::lockable<mutex>;
-  bool acquire(std::chrono::nanoseconds timeout, std::stop_token stop);
+  bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
+  guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
   std::shared_ptr<detail::cohort> cohort_;

@@ -57,10 +57,11 @@ class reentrant_mutex : public detail::lockable<reentrant_mutex> {
 
  private:
   friend class detail::lockable<reentrant_mutex>;
-  bool acquire(std::chrono::nanoseconds timeout, std::stop_token stop);
+  bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
+  guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
-  std::unique_ptr<detail::reentrance> state_;
+  std::shared_ptr<detail::reentrance> state_;
 };
 
 }  // namespace latchkey

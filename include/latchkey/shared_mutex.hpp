@@ -57,11 +57,12 @@ class shared_mutex : public detail::lockable<shared_mutex>, public detail::share
   shared_mutex(const shared_mutex&) = delete;
   shared_mutex& operator=(const shared_mutex&) = delete;
 
-  /// Ends writing. Does not wait for the ensemble. @pre locked by a writer; otherwise does nothing
+  /// Ends writing. Does not wait for the ensemble. Called by a fiber that does not write, or has a `guard`, it does
+  /// nothing and logs an error.
   void unlock() noexcept;
 
-  /// Ends reading. Does not wait for the ensemble. Called by a fiber that does not read, it does nothing and logs an
-  /// error.
+  /// Ends reading. Does not wait for the ensemble. Called by a fiber that does not read, or has a `guard`, it does
+  /// nothing and logs an error.
   void unlock_shared() noexcept;
 
   /// Turns a writer into a reader in one step: no writer comes in between, and the readers behind are admitted. Waits
@@ -69,7 +70,7 @@ class shared_mutex : public detail::lockable<shared_mutex>, public detail::share
   /// `held_shared()` is the reader's grant, and `unlock_shared()` ends it.
   /// @throws error lock_lost when the lock was lost first: the caller is still a writer, without a grant, and calls
   ///         `unlock()`; closed
-  /// @throws std::system_error operation_not_permitted when this fiber is not the writer
+  /// @throws std::system_error operation_not_permitted when this fiber is not the writer, or has a `guard`
   void downgrade();
 
   /// @returns the grant of the writer that holds the lock through this object; an empty one if none does.
@@ -84,8 +85,10 @@ class shared_mutex : public detail::lockable<shared_mutex>, public detail::share
  private:
   friend class detail::lockable<shared_mutex>;
   friend class detail::shared_lockable<shared_mutex>;
-  bool acquire(std::chrono::nanoseconds timeout, std::stop_token stop);
-  bool acquire_shared(std::chrono::nanoseconds timeout, std::stop_token stop);
+  bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
+  guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
+  bool take_shared(std::chrono::nanoseconds timeout, std::stop_token stop);
+  guard take_shared_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
   std::shared_ptr<detail::shared_state> state_;

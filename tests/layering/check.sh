@@ -89,8 +89,14 @@ function check_include(token, quoted,    to, from_part, to_part, public_file, pr
 }
 
 # `src` knows no recipe, not even in a comment.
-function check_words(line,    count, i, words) {
-  for (i in markers) if (index(line, i)) complain("src must not know the marker " i " of a recipe")
+function check_words(line,    count, i, quoted, rest, words) {
+  quoted = ""
+  rest = line
+  while (match(rest, /"[^"]*"/)) {
+    quoted = quoted substr(rest, RSTART, RLENGTH)
+    rest = substr(rest, RSTART + RLENGTH)
+  }
+  for (i in markers) if (index(quoted, i)) complain("src must not know the marker " i " of a recipe")
   count = split(line, words, /[^a-z0-9_]+/)
   for (i = 1; i <= count; ++i) {
     if (words[i] == "contender_kind" || (words[i] in recipe_names && words[i] != "mutex"))

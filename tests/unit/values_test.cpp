@@ -17,7 +17,7 @@ using std::chrono::nanoseconds;
 
 /// Records the time it is given.
 struct recorder : detail::lockable<recorder> {
-  bool acquire(nanoseconds timeout, std::stop_token) {
+  bool take(nanoseconds timeout, std::stop_token) {
     seen = timeout;
     return true;
   }

@@ -9,8 +9,8 @@
 
 #include <doctest/doctest.h>
 
-#include "recipes/rules.hpp"
 #include "base/path.hpp"
+#include "recipes/rules.hpp"
 #include "support/calm_world.hpp"
 
 namespace latchkey::testing {

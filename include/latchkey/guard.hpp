@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Holds a lock for a scope, and beyond.
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+
+#include <latchkey/fencing_token.hpp>
+#include <latchkey/grant.hpp>
+
+namespace latchkey {
+
+namespace detail {
+class guarded;
+class linked_stop;
+}  // namespace detail
+
+/// Holds a lock until it is released or destroyed. Made by `acquire()` and its kin; an empty guard holds nothing.
+///
+/// A guard carries one grant, and releases exactly that one: after a loss it releases nothing, whoever holds the lock
+/// by then. It may be moved to any thread and fiber, and released there. Once it has been moved, the lock no longer
+/// belongs to the fiber that has taken it: that fiber may wait for the lock again.
+///
+/// Blocking: no member blocks or waits for the ensemble.
+///
+/// Concurrency: as for an `int`; different threads may use it one after the other. `grant()` may be copied to others.
+///
+/// Lifetime: may outlive the lock object, whose destructor releases the lock, and the client.
+class [[nodiscard]] guard {
+ public:
+  /// Holds nothing.
+  guard() noexcept = default;
+  guard(guard&& other) noexcept;
+  guard& operator=(guard&& other) noexcept;
+  guard(const guard&) = delete;
+  guard& operator=(const guard&) = delete;
+  /// Releases the lock.
+  ~guard();
+
+  /// @returns whether the lock is held now: taken, not released, and not lost. Reads the clock, as a grant does.
+  explicit operator bool() const noexcept { return static_cast<bool>(grant_); }
+
+  /// @returns the grant; an empty one after `release()`.
+  const latchkey::grant& grant() const noexcept { return grant_; }
+
+  /// @returns the token for the resource that the lock protects.
+  fencing_token fence() const noexcept { return grant_.fence(); }
+
+  /// @returns a token on which stop is requested at the loss; not at the release. See `grant::stop_token()`.
+  std::stop_token stop_token() const noexcept { return grant_.stop_token(); }
+
+  /// @returns a token on which stop is requested at the loss, and when stop is requested on `also`: the caller's own
+  /// shutdown, say. Until `release()`; after that it follows neither.
+  std::stop_token stop_token(std::stop_token also);
+
+  /// Releases the lock. Does nothing for an empty guard.
+  void release() noexcept;
+
+ private:
+  friend class detail::guarded;
+  guard(std::shared_ptr<detail::guarded> lock, latchkey::grant what, std::uint64_t holder) noexcept;
+  void take_over(guard& other) noexcept;
+
+  std::shared_ptr<detail::guarded> lock_;
+  latchkey::grant grant_;
+  std::uint64_t holder_ = 0;
+  std::shared_ptr<detail::linked_stop> linked_;
+};
+
+}  // namespace latchkey

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/lock_object.hpp"
+
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+
+namespace latchkey::detail {
+
+void log_wrong_unlock(const std::string& path, const char* call) {
+  log(log_level::error,
+      fmt::format("{}: {} was called by a fiber that has not locked it, and was ignored; unlock it on the fiber that "
+                  "has, or take it with acquire(), whose guard any thread may release",
+                  path, call));
+}
+
+std::uint64_t new_holder() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last | (std::uint64_t{1} << 63);
+}
+
+}  // namespace latchkey::detail
