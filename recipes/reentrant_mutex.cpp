@@ -16,7 +16,8 @@ namespace detail {
 class reentrance final : public guarded, public std::enable_shared_from_this<reentrance> {
  public:
   reentrance(client& of, const std::string& path, mutex_options options)
-      : cohort_{std::make_shared<cohort>(of.core(), path, contender_kind::lock,
+      : core_{of.core()},
+        cohort_{std::make_shared<cohort>(core_, path, contender_kind::lock,
                                          cohort_options::checked(options.turns, saturate(options.linger), path))},
         path_{path} {
     cohort_->open();
@@ -25,6 +26,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
 
   bool take(duration timeout, std::stop_token stop) {
     const auto me = current_fiber();
+    if (forked()) return cohort_->acquire(timeout, std::move(stop));  // which throws
     if (const std::lock_guard lock{mutex_}; owner_ == me && held_.loss() != loss_reason::client_closed) {
       if (!held_) {
         throw error{
@@ -50,6 +52,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   }
 
   bool unlock() noexcept {
+    if (forked()) return true;
     const std::lock_guard lock{mutex_};
     if (owner_ != current_fiber()) return false;
     leave();
@@ -57,11 +60,13 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   }
 
   void release_grant(std::uint64_t, const grant& what) noexcept override {
+    if (forked()) return;
     const std::lock_guard lock{mutex_};
     if (depth_ != 0 && held_ == what) leave();
   }
 
   std::uint64_t disown(std::uint64_t, const grant& what) noexcept override {
+    if (forked()) return 0;
     const std::lock_guard lock{mutex_};
     if (depth_ == 1 && held_ == what) {
       owner_ = nobody;
@@ -71,6 +76,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   }
 
   std::size_t depth() const noexcept {
+    if (forked()) return 0;
     const std::lock_guard lock{mutex_};
     return owner_ == current_fiber() ? depth_ : 0;
   }
@@ -79,12 +85,16 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
  private:
   static constexpr std::uint64_t nobody = 0;
 
+  /// A thread of the parent may have held the mutex at the moment of the fork: it is not taken then.
+  bool forked() const noexcept { return core_->monitor().forked(); }
+
   void leave() noexcept {
     if (--depth_ != 0) return;
     owner_ = nobody;
     cohort_->release_grant(0, std::exchange(held_, {}));
   }
 
+  const std::shared_ptr<client_core> core_;
   const std::shared_ptr<cohort> cohort_;
   const std::string path_;
   mutable std::mutex mutex_;  // before the monitor

@@ -65,7 +65,10 @@ struct locks {
         written{owner, path + "/written"},
         read{owner, path + "/read"},
         fair{owner, path + "/fair"},
-        busy{owner, path + "/busy"} {}
+        busy{owner, path + "/busy"},
+        guarded{owner, path + "/guarded"},
+        guarded_again{owner, path + "/guarded-again"},
+        guarded_read{owner, path + "/guarded-read"} {}
 
   void take() {
     plain.lock();
@@ -74,8 +77,15 @@ struct locks {
     read.lock_shared();
     fair.lock();
     place.emplace(fair.enqueue());
+    guards.push_back(guarded.acquire());
+    guards.push_back(guarded_again.acquire());
+    guards.push_back(guarded_read.acquire_shared());
   }
   void give_back() {
+    for (auto& each : guards) {
+      check(bool{each}, "the parent still holds its guards");
+      each.release();
+    }
     place.reset();
     fair.unlock();
     read.unlock_shared();
@@ -90,6 +100,10 @@ struct locks {
   latchkey::shared_mutex read;
   latchkey::fair_mutex fair;
   latchkey::mutex busy;
+  latchkey::mutex guarded;
+  latchkey::reentrant_mutex guarded_again;
+  latchkey::shared_mutex guarded_read;
+  std::vector<latchkey::guard> guards;
   std::optional<latchkey::ticket> place;
 };
 
@@ -137,6 +151,13 @@ void in_child(std::unique_ptr<latchkey::client>& owner, std::unique_ptr<locks>& 
   all->written.unlock();
   all->read.unlock_shared();
   all->fair.unlock();
+  for (auto& each : all->guards) {
+    check(!each, "nor with a guard");
+    const auto moved = std::move(each);
+  }
+  check_closed("acquire", [&] { (void)all->guarded.acquire(); });
+  check_closed("acquire again", [&] { (void)all->guarded_again.acquire(); });
+  check_closed("acquire_shared", [&] { (void)all->guarded_read.acquire_shared(); });
   if (!destroys) return;
   all->place.reset();
   all.reset();
