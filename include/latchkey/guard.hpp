@@ -32,7 +32,9 @@ class [[nodiscard]] guard {
  public:
   /// Holds nothing.
   guard() noexcept = default;
+  /// Takes the grant over. `other` holds nothing afterwards.
   guard(guard&& other) noexcept;
+  /// Releases what it holds, and takes the grant over. `other` holds nothing afterwards.
   guard& operator=(guard&& other) noexcept;
   guard(const guard&) = delete;
   guard& operator=(const guard&) = delete;

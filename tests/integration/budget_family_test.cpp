@@ -148,7 +148,7 @@ TEST_SUITE("budget") {
     servers().create_all(path);
     counted here;
     Lock lock{here.owner, path};
-    lock.lock();
+    auto held = lock.acquire();
     int inside = 0;
     std::vector<int> order;
     on_fibers all;
@@ -160,7 +160,7 @@ TEST_SUITE("budget") {
         --inside;
       });
     }
-    all.start([&] { lock.unlock(); });
+    all.start([&] { held.release(); });
     all.join();
     CHECK(order.size() == waiters);
     CHECK(std::is_sorted(order.begin(), order.end()));
@@ -181,7 +181,7 @@ TEST_SUITE("budget") {
       servers().create_all(path);
       counted here;
       fair_mutex lock{here.owner, path};
-      if (held) lock.lock();
+      auto before = held ? lock.acquire() : guard{};
       here.net.reset_requests();
       on_fibers all;
       for (int i = 0; i < waiters; ++i) {
@@ -190,7 +190,7 @@ TEST_SUITE("budget") {
       if (held) {
         all.start([&] {
           REQUIRE(queued(path, waiters + 1));
-          lock.unlock();
+          before.release();
         });
       }
       all.join();

@@ -149,7 +149,7 @@ TEST_SUITE("fair mutex") {
       fair_mutex lock{here.owner, path};
       int next = 0;
       int disorder = 0;
-      lock.lock();
+      auto held = lock.acquire();
       here.net.reset_requests();
       on_fibers all;
       for (int i = 0; i < waiters; ++i) {
@@ -163,7 +163,7 @@ TEST_SUITE("fair mutex") {
         REQUIRE(queued(path, static_cast<std::size_t>(waiters) + 1));
         CHECK(next == 0);
         here.net.reset_requests();
-        lock.unlock();
+        held.release();
       });
       all.join();
       CHECK(next == waiters);

@@ -105,7 +105,7 @@ TEST_SUITE("faults") {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     mutex holder{first, path};
-    holder.lock();
+    auto held = holder.acquire();
     std::vector<std::unique_ptr<reached_by_proxy>> hosts;
     std::vector<std::unique_ptr<mutex>> locks;
     for (int i = 0; i < waiters; ++i) {
@@ -131,7 +131,7 @@ TEST_SUITE("faults") {
         return watches == 2 * waiters;  // on the node ahead, and on the own one
       }));
       for (auto& host : hosts) host->net.reset_requests();
-      holder.unlock();
+      held.release();
       REQUIRE(eventually([&] { return granted == 1; }));
       std::uint64_t requests = 0;
       for (auto& host : hosts) {

@@ -50,7 +50,7 @@ TEST_SUITE("mutex") {
     client second{servers().connect_string(), quick()};
     mutex busy{first, path, {.turns = 3}};
     mutex outside{second, path};
-    busy.lock();
+    auto held = busy.acquire();
     std::atomic<int> turns{0};
     std::atomic<bool> outside_done{false};
     actors all;
@@ -70,7 +70,7 @@ TEST_SUITE("mutex") {
     });
     all.start([&] {
       REQUIRE(queued(path, 2));
-      busy.unlock();
+      held.release();
     });
     all.join();
   }

@@ -36,7 +36,7 @@ TEST_SUITE("session") {
     mutex middle{two, path};
     mutex last{three, path};
     std::atomic<bool> released{false};
-    holder.lock();
+    auto held = holder.acquire();
     actors all;
     all.start([&] {
       const std::lock_guard guard{middle};
@@ -58,10 +58,10 @@ TEST_SUITE("session") {
         }
         return false;
       }));
-      CHECK(holder.held());
+      CHECK(held);
       CHECK_FALSE(last.held());
       released = true;
-      holder.unlock();
+      held.release();
     });
     all.join();
   }
