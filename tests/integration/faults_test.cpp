@@ -61,7 +61,7 @@ TEST_SUITE("faults") {
     reached_by_proxy here;
     mutex holder{first, path};
     mutex waiter{here.owner, path};
-    holder.lock();
+    auto held = holder.acquire();
     here.net.hold_reply_of_next(opcode::get_children);
     actors all;
     all.start([&] {
@@ -71,7 +71,7 @@ TEST_SUITE("faults") {
     all.start([&] {
       REQUIRE(queued(path, 2));
       REQUIRE(here.net.wait_for_faults(patience()));
-      holder.unlock();
+      held.release();
       REQUIRE(queued(path, 1));
       here.net.release_held();
     });

@@ -16,8 +16,8 @@ TEST_SUITE("mutex") {
                      LATCHKEY_ACTORS) {
     client owner{servers().connect_string(), quick()};
     mutex lock{owner, fresh_path(), {.turns = 100}};
-    lock.lock();
-    const auto first = lock.held().fence();
+    auto held = lock.acquire();
+    const auto first = held.fence();
     std::vector<int> order;
     std::vector<fencing_token> fences;
     std::vector<std::unique_ptr<signal>> arrived;
@@ -34,7 +34,7 @@ TEST_SUITE("mutex") {
     }
     all.start([&] {
       arrived[4]->wait();
-      lock.unlock();
+      held.release();
     });
     all.join();
     CHECK(order.size() == 5);

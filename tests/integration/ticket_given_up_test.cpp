@@ -50,7 +50,7 @@ TEST_SUITE("ticket") {
       all.join();
       CHECK(queued(here.path, 1));
     }
-    here.theirs.unlock();
+    here.held.release();
     CHECK(leaves_nothing(here.path));
   }
 
@@ -63,7 +63,7 @@ TEST_SUITE("ticket") {
     others.clear();  // more deletions than are sent at once
     CHECK(last.ahead() == 1);
     last.cancel();
-    here.theirs.unlock();
+    here.held.release();
     CHECK(leaves_nothing(here.path));
   }
 
@@ -84,7 +84,7 @@ TEST_SUITE("ticket") {
     auto third = std::move(first);
     CHECK(first.spent());
     CHECK(third.ahead() == 1);
-    here.theirs.unlock();
+    here.held.release();
     third.wait();
     here.lock.unlock();
     CHECK(leaves_nothing(here.path));
@@ -127,7 +127,7 @@ TEST_SUITE("ticket") {
         REQUIRE(queued(here.path, 3));
         CHECK(last.ahead() == 2);
         CHECK_FALSE(last.wait_for(20ms));
-        here.theirs.unlock();
+        here.held.release();
         REQUIRE(queued(here.path, 2));
         CHECK_FALSE(last.wait_for(20ms));  // the turn is the first one's, who does not wait for it yet
         CHECK(first.wait_for(patience()));

@@ -33,7 +33,7 @@ TEST_SUITE("ticket") {
       CHECK_FALSE(place.place_lost());
       CHECK(here.owner.session_id() != before);
       CHECK(place.ahead() == 2);
-      here.theirs.unlock();
+      here.held.release();
       CHECK_FALSE(place.wait_for(20ms));
       behind.wait();
       here.theirs.unlock();
@@ -76,7 +76,7 @@ TEST_SUITE("ticket") {
           expire_session(here.owner);
         }
         lost.set();
-        here.theirs.unlock();
+        here.held.release();
       });
       all.join();
       CHECK(leaves_nothing(here.path));
@@ -112,7 +112,7 @@ TEST_SUITE("ticket") {
     place.requeue();
     CHECK(queued(here.path, 3));
     CHECK(place.ahead() == 2);
-    here.theirs.unlock();
+    here.held.release();
   }
 
   TEST_CASE("a ticket may outlive its lock and its client: then it is one for nothing") {

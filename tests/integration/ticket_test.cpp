@@ -33,7 +33,7 @@ TEST_SUITE("ticket") {
       CHECK_FALSE(place.wait(stop.get_token()));
       CHECK_FALSE(place.spent());
       CHECK(queue_at(here.path) == queue);
-      here.theirs.unlock();
+      here.held.release();
       CHECK(place.wait_for(patience()));
       CHECK(place.spent());
       CHECK(here.lock.held());
@@ -69,7 +69,7 @@ TEST_SUITE("ticket") {
       waiting.start([&] { take(third, here.lock, "3"); });
       waiting.start([&] { take(second, here.theirs, "2"); });
       waiting.start([&] { take(first, here.lock, "1"); });
-      here.theirs.unlock();
+      here.held.release();
       waiting.join();
     });
     all.join();
@@ -88,7 +88,7 @@ TEST_SUITE("ticket") {
       CHECK_FALSE(place.wait(stop.get_token()));
       CHECK(stop.stop_requested());
       CHECK(place.ahead() == 1);
-      here.theirs.unlock();
+      here.held.release();
       CHECK(place.wait(std::stop_token{}));
       here.lock.unlock();
     });
@@ -139,7 +139,7 @@ TEST_SUITE("ticket") {
     actors all;
     all.start([&] {
       auto place = here.lock.enqueue();
-      here.theirs.unlock();
+      here.held.release();
       CHECK(eventually([&] { return place.ahead() == 0; }));
       CHECK_FALSE(here.theirs.try_lock());
       CHECK_FALSE(here.lock.try_lock());

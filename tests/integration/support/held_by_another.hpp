@@ -15,9 +15,8 @@ struct held_by_another {
   client other{servers().connect_string(), quick()};
   client owner{servers().connect_string(), quick()};
   fair_mutex theirs{other, path};
+  guard held = theirs.acquire();
   fair_mutex lock{owner, path};
-
-  held_by_another() { theirs.lock(); }
 };
 
 }  // namespace latchkey::testing
