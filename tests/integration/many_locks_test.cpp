@@ -27,19 +27,22 @@ class many_locks {
       paths_.push_back(folder + std::string(5 - number.size(), '0') + number);
       locks_.push_back(std::make_unique<mutex>(owner, paths_.back()));
     }
+    guards_.resize(locks_.size());
     on_threads all;
     std::atomic<int> next{0};
     std::atomic<int> taken{0};
     for (int thread = 0; thread < 16; ++thread) {
       all.start([&] {
         for (int i = next++; i < count; i = next++) {
-          if (locks_[static_cast<std::size_t>(i)]->try_lock_for(patience())) ++taken;
+          auto& mine = guards_[static_cast<std::size_t>(i)];
+          mine = locks_[static_cast<std::size_t>(i)]->try_acquire_for(patience());
+          if (mine) ++taken;
         }
       });
     }
     all.join();
     REQUIRE(taken == count);
-    for (const auto& each : locks_) grants_.push_back(each->held());
+    for (const auto& each : guards_) grants_.push_back(each.grant());
   }
 
   std::size_t held() const {
@@ -56,13 +59,14 @@ class many_locks {
     });
   }
   void unlock() {
-    for (auto& each : locks_) each->unlock();
+    for (auto& each : guards_) each.release();
   }
 
  private:
   std::string root_;
   std::vector<std::string> paths_;
   std::deque<std::unique_ptr<mutex>> locks_;
+  std::vector<guard> guards_;
   std::vector<grant> grants_;
 };
 
