@@ -26,8 +26,6 @@ inline bool blocks(contender_kind theirs, contender_kind mine) noexcept {
 struct position {
   std::uint32_t number = 0;
   contender_kind kind{};
-
-  friend bool operator==(const position&, const position&) = default;
 };
 
 /// @returns the position of the child with this name; nothing for one that is not a contender (any name is tolerated).

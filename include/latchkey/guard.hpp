@@ -19,8 +19,8 @@ class linked_stop;
 
 /// Holds a lock until it is released or destroyed. Made by `acquire()` and its kin; an empty guard holds nothing.
 ///
-/// A guard carries one grant, and releases exactly that one: after a loss it releases nothing, whoever holds the lock
-/// by then. It may be moved to any thread and fiber, and released there. Once it has been moved, the lock no longer
+/// A guard carries one grant, and releases exactly that one. After a loss it releases nothing, even if the lock has a
+/// new holder. It may be moved to any thread and fiber, and released there. Once it has been moved, the lock no longer
 /// belongs to the fiber that has taken it: that fiber may wait for the lock again.
 ///
 /// Blocking: no member blocks or waits for the ensemble.
@@ -54,7 +54,7 @@ class [[nodiscard]] guard {
   std::stop_token stop_token() const noexcept { return grant_.stop_token(); }
 
   /// @returns a token on which stop is requested at the loss, and when stop is requested on `also`: the caller's own
-  /// shutdown, say. Until `release()`; after that it follows neither.
+  /// shutdown, say. It follows both until `release()` or the next call of this function.
   std::stop_token stop_token(std::stop_token also);
 
   /// Releases the lock. Does nothing for an empty guard.
