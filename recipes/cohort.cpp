@@ -49,7 +49,7 @@ void cohort::go_on(time_point now) {
   if (owner_) return;
   wake();
   if (may_go_on()) {
-    if (refresh(now)) on_granted();
+    if (refresh(now)) granted_at(now);
   } else if (remote_waiters_->known() != remote_waiters::answer::asked) {
     give_up_for_another();
     take();
@@ -72,10 +72,10 @@ bool cohort::may_go_on() {
   }
 }
 
-void cohort::let_in() {
+void cohort::let_in(time_point now) {
   const auto& next = line_.front();
   counted_ = used_ ? counted_ + 1 : 1;
-  owner_.begin(next->fiber, entry_->node(), next_turn());
+  owner_.begin(next->fiber, entry_->node(), next_turn(), now);
   if (asked_to_release_) owner_.state().ask_to_release();
   line_.conclude(next, waiter::outcome::granted);
 }

@@ -49,7 +49,7 @@ class cohort final : public shared_entry, public lock_calls<cohort> {
 
   bool in_use() const noexcept override { return is_owned(); }
   void for_each_grant(const std::function<void(grant_state&)>& what) override;
-  void let_in() override;
+  void let_in(time_point now) override;
   void go_on(time_point now) override;
   void let_go() override { leave(); }
   void on_lost(loss_reason why) override;

@@ -6,7 +6,10 @@
 namespace latchkey::detail {
 
 fair_line::fair_line(std::shared_ptr<client_core> core, std::string path)
-    : core_{std::move(core)}, path_{std::move(path)}, line_{*core_}, owner_{core_, path_} {}
+    : core_{std::move(core)},
+      path_{std::move(path)},
+      line_{*core_, path_, rule_of(contender_kind::lock)},
+      owner_{core_, path_} {}
 
 void fair_line::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
@@ -108,7 +111,7 @@ void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
   }
   if (!place->caller_ || place->for_place_) return;  // until a call waits for it
   const auto& with = *place->entry_;
-  owner_.begin(place->caller_->fiber, with.node(), {with.czxid(), with.first_turn()});
+  owner_.begin(place->caller_->fiber, with.node(), {with.czxid(), with.first_turn()}, core_->monitor().now());
   owning_place_ = place;
   place->spent_ = true;
   if (place->asked_to_release_) owner_.state().ask_to_release();

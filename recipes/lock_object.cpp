@@ -11,9 +11,11 @@ namespace latchkey::detail {
 
 void log_wrong_unlock(const std::string& path, const char* call) {
   log(log_level::error,
-      fmt::format("{}: {} was called by a fiber that has not locked it, and was ignored; unlock it on the fiber that "
-                  "has, or take it with acquire(), whose guard any thread may release",
-                  path, call));
+      fmt::format(
+          "{} was called by a fiber that has not locked it, and was ignored; unlock it on the fiber that has, or "
+          "take it with acquire(), whose guard any thread may release",
+          call),
+      {{"path", path}});
 }
 
 std::uint64_t new_holder() noexcept {

@@ -18,9 +18,9 @@ namespace latchkey::detail {
 
 /// Begins a grant in `state`, which is used again if no `grant` refers to it.
 inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_ptr<client_core>& core,
-                        const std::string& path, const std::string& node, fencing_token fence) {
-  if (state && is_sole_owner(state)) return state->begin_again(node, fence);
-  state = std::make_shared<grant_state>(core, path, node, fence);
+                        const std::string& path, const std::string& node, fencing_token fence, time_point now) {
+  if (state && is_sole_owner(state)) return state->begin_again(node, fence, now);
+  state = std::make_shared<grant_state>(core, path, node, fence, now);
 }
 
 /// Logs that somebody else than the holder has called `unlock()` or `unlock_shared()`.
@@ -50,8 +50,8 @@ class owner {
   }
 
   /// @pre it is not there
-  void begin(std::uint64_t fiber, const std::string& node, fencing_token fence) {
-    begin_grant(grant_, core_, path_, node, fence);
+  void begin(std::uint64_t fiber, const std::string& node, fencing_token fence, time_point now) {
+    begin_grant(grant_, core_, path_, node, fence, now);
     fiber_ = fiber;
     present_ = true;
     guarded_ = false;

@@ -7,6 +7,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
 #include "base/path.hpp"
 #include "queue/admission.hpp"
 #include "queue/inquiry.hpp"
@@ -86,8 +87,9 @@ std::string_view name_of_lock(contender::kind kind) noexcept {
 
 /// @returns the contender in words: by its label if it has one.
 std::string describe(const contender& who) {
-  if (!who.label.empty()) return fmt::format("{} ({}, pid {})", who.label, who.host, who.pid);
-  return who.data.empty() ? who.node : fmt::format("{:.64}", who.data);
+  using detail::escaped;
+  if (!who.label.empty()) return fmt::format("{} ({}, pid {})", escaped(who.label), escaped(who.host), who.pid);
+  return escaped(who.data.empty() ? std::string_view{who.node} : std::string_view{who.data}.substr(0, 64));
 }
 
 }  // namespace

@@ -107,12 +107,13 @@ grant reader_group::current(std::uint64_t fiber) const {
 }
 
 void reader_group::adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber) {
+  const auto now = core_->monitor().now();
   const auto& node = granted->node();
   const fencing_token fence{granted->czxid(), turns};
   if (entry_) {  // other readers wait, in a place behind
     const auto where = std::make_shared<place>(*this);
     where->own(granted);
-    return join(where, fiber, node, fence);
+    return join(where, fiber, node, fence, now);
   }
   granted->listen(*this);
   entry_ = granted;
@@ -120,22 +121,22 @@ void reader_group::adopt(std::shared_ptr<queue_entry> granted, std::uint32_t tur
   used_ = true;
   asked_to_release_ = false;
   turns_ = turns + 1;
-  shared_until_ = deadline_after(core_->monitor().now(), share_for_);
-  join(newest_, fiber, node, fence);
+  shared_until_ = deadline_after(now, share_for_);
+  join(newest_, fiber, node, fence, now);
 }
 
 // Sharing ----------
 
 bool reader_group::in_use() const noexcept { return newest_->members != 0; }
 
-void reader_group::on_granted() {
-  if (!used_) shared_until_ = deadline_after(core_->monitor().now(), share_for_);
-  shared_entry::on_granted();
+void reader_group::granted_at(time_point now) {
+  if (!used_) shared_until_ = deadline_after(now, share_for_);
+  shared_entry::granted_at(now);
 }
 
-void reader_group::let_in() {
-  if (used_) return go_on(core_->monitor().now());
-  join_all();
+void reader_group::let_in(time_point now) {
+  if (used_) return go_on(now);
+  join_all(now);
 }
 
 /// The calls join the readers of this entry if they may, or have one of their own.
@@ -146,7 +147,7 @@ void reader_group::go_on(time_point now) {
   remote_waiters_->watch();
   const auto known = remote_waiters_->known();
   if (known == remote_waiters::answer::nobody || now < shared_until_) {
-    if (core_->lease_keeper().fresh(now)) return join_all();
+    if (core_->lease_keeper().fresh(now)) return join_all(now);
     if (!entry_->confirm()) on_unconfirmed();
   } else if (known != remote_waiters::answer::asked) {  // otherwise the answer decides
     if (!core_->session().connected()) return on_unconfirmed();
@@ -160,17 +161,17 @@ void reader_group::on_unconfirmed() {
   if (!line_.empty()) take_another();
 }
 
-void reader_group::join_all() {
+void reader_group::join_all(time_point now) {
   while (!line_.empty()) {
     const auto& next = line_.front();
-    join(newest_, next->fiber, entry_->node(), next_turn());
+    join(newest_, next->fiber, entry_->node(), next_turn(), now);
     line_.conclude(next, waiter::outcome::granted);
   }
 }
 
 /// What a member needs is used again by later ones: joining allocates nothing.
 void reader_group::join(const std::shared_ptr<place>& where, std::uint64_t fiber, const std::string& node,
-                        fencing_token fence) {
+                        fencing_token fence, time_point now) {
   auto at = members_.end();
   if (spare_.empty()) {
     at = members_.emplace(fiber, member{}).first;
@@ -184,7 +185,7 @@ void reader_group::join(const std::shared_ptr<place>& where, std::uint64_t fiber
   mine.where = where;
   mine.guarded = false;
   ++where->members;
-  begin_grant(mine.grant, core_, path_, node, fence);
+  begin_grant(mine.grant, core_, path_, node, fence, now);
   if (where == newest_ && asked_to_release_) mine.grant->ask_to_release();
 }
 

@@ -56,16 +56,17 @@ class reader_group final : public shared_entry {
 
   bool in_use() const noexcept override;
   void for_each_grant(const std::function<void(grant_state&)>& what) override { for_members_of(*newest_, what); }
-  void let_in() override;
+  void let_in(time_point now) override;
   void go_on(time_point now) override;
   void let_go() override;
-  void on_granted() override;
+  void granted_at(time_point now) override;
   void on_unconfirmed() override;
   void on_lost(loss_reason why) override;
   void on_remote_waiters() override;
 
-  void join_all();
-  void join(const std::shared_ptr<place>& where, std::uint64_t fiber, const std::string& node, fencing_token fence);
+  void join_all(time_point now);
+  void join(const std::shared_ptr<place>& where, std::uint64_t fiber, const std::string& node, fencing_token fence,
+            time_point now);
   void take_another();
   void for_members_of(const place& where, const std::function<void(grant_state&)>& what);
 

@@ -8,7 +8,7 @@ namespace latchkey::detail {
 shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, duration linger)
     : core_{std::move(core)},
       path_{std::move(path)},
-      line_{*core_},
+      line_{*core_, path_, rule_of(kind)},
       remote_waiters_{std::make_shared<remote_waiters>(
           *core_, core_->absolute(path_), rule_of(kind),
           [this](std::string_view node) { return entry_ && entry_->node() == node; }, [this] { on_remote_waiters(); })},
@@ -64,7 +64,8 @@ void shared_entry::advance(time_point now) {
 }
 
 void shared_entry::gate_opened() {
-  if (!line_.empty() && granted() && !in_use() && refresh(core_->monitor().now())) on_granted();
+  const auto now = core_->monitor().now();
+  if (!line_.empty() && granted() && !in_use() && refresh(now)) granted_at(now);
 }
 
 // The entry ----------
@@ -141,9 +142,9 @@ fencing_token shared_entry::next_turn() {
 
 // What becomes of it ----------
 
-void shared_entry::on_granted() {
+void shared_entry::granted_at(time_point now) {
   state_ = state::granted;
-  if (!line_.empty() && gate_open()) return let_in();
+  if (!line_.empty() && gate_open()) return let_in(now);
   refuse_tries();  // the others wait until the gate opens
 }
 

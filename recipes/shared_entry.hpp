@@ -61,7 +61,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   virtual bool in_use() const noexcept = 0;
   virtual void for_each_grant(const std::function<void(grant_state&)>& what) = 0;
   /// Calls wait, and the entry has just been granted, or proved again.
-  virtual void let_in() = 0;
+  virtual void let_in(time_point now) = 0;
   /// Calls wait, and the entry has been granted before: may they use it, too?
   virtual void go_on(time_point now) = 0;
   /// Ends every grant.
@@ -93,7 +93,8 @@ class shared_entry : public entry_listener, public session_observer, public std:
   bool granted() const noexcept { return state_ == state::granted || state_ == state::resting; }
   bool gate_open() const { return !gate_ || gate_(); }
 
-  void on_granted() override;
+  void on_granted() override { granted_at(core_->monitor().now()); }
+  virtual void granted_at(time_point now);
   void on_lost(loss_reason why) override;
   void on_failure(const failure& why) override;
 

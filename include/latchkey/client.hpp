@@ -26,10 +26,17 @@ class client_core;
 /// An event that the observer of a client is told.
 struct client_event {
   /// What happened.
-  enum class kind { connected, disconnected, session_expired, suspect, lost, asked_to_release, closed };
-  kind what{};                        ///< what happened
-  std::string path;                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`
-  std::optional<loss_reason> reason;  ///< for `lost`; never `client_closed`, which is not told
+  ///
+  /// `unreachable`: no server has answered for `connect_timeout`. It is told again each time the outage has lasted twice
+  /// as long, at most 10 minutes apart. The next `connected` ends it.
+  /// `suspect`: a proof of the lease is overdue. The grant is still valid, for another twelfth of the session timeout;
+  /// the next answer of a server may extend it.
+  enum class kind { connected, disconnected, session_expired, suspect, lost, asked_to_release, closed, unreachable };
+  kind what{};                          ///< what happened
+  std::string path{};                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`
+  std::optional<loss_reason> reason{};  ///< for `lost`; never `client_closed`, which is not told
+  std::chrono::milliseconds outage{};  ///< how long no server has answered: for `unreachable`, and `connected` after it
+  std::size_t waiting_calls = 0;       ///< for `unreachable`: how many calls wait for locks of this client
 };
 
 /// @returns the event in words, for a log.
@@ -58,9 +65,14 @@ struct client_options {
   /// shortly before. If one did, and the server is cut off from its quorum at that moment, the grant may outlive the
   /// session by up to 5/12 of its timeout.
   bool keep_lease_ready = true;
-  /// How long `try_lock()` waits for a connection if there has never been one, and the constructor for name servers
-  /// (there, at least a second).
+  /// How long no server may answer before that is reported: by a warning in the log, and to the observer. A try (see
+  /// `errc::unreachable`) then fails if there has never been a connection. The constructor waits as long for name
+  /// servers. For these two, at least a second. Once there is a connection, `try_lock()` waits for the ensemble's answer
+  /// at most so long, unless it is zero, and at most half of the session timeout.
   saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
+  /// How long a call waits before a line of the log says who holds the lock; again whenever it has waited twice as long.
+  /// Zero: no such lines. Cost: one list and one read.
+  saturating<std::chrono::milliseconds> report_waits_after{std::chrono::seconds{30}};
   /// How long `close()` and the destructor wait for the nodes of this client to be deleted, and for callbacks.
   saturating<std::chrono::milliseconds> close_timeout{std::chrono::seconds{5}};
   /// A name for this client in the data of its nodes, read by `queue_snapshot`; at most 512 bytes. Empty: the name of

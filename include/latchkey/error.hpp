@@ -9,7 +9,7 @@
 namespace latchkey {
 
 /// Failures that waiting cannot fix. A timeout, a cancelled wait and a lock that another contender holds are not
-/// errors: they are `false`.
+/// errors: they are `false`. So is a short outage.
 enum class errc {
   closed = 1,               ///< the client was closed: make a new one
   lock_destroyed,           ///< the lock object was destroyed while a call or a ticket still used it
@@ -24,9 +24,11 @@ enum class errc {
   queue_exhausted,          ///< the sequence numbers of the path are used up: delete the path, or use another one
   lock_lost,                ///< the lock was held, and has been lost
   place_lost,               ///< the place in line ended with its session, or its node was deleted: queue again
-  unreachable,              ///< no server answered in time
-  unsupported,              ///< this build of the C client lacks a feature that was asked for
-  refused,                  ///< the ensemble refused a request; the message names ZooKeeper's error code
+  /// No server answered in time. A call with a timeout, or a try, fails with it in place of `false` when no server has
+  /// been connected for longer than the session timeout, or never, and `client_options::connect_timeout` has passed.
+  unreachable,
+  unsupported,  ///< this build of the C client lacks a feature that was asked for
+  refused,      ///< the ensemble refused a request; the message names ZooKeeper's error code
 };
 
 /// @returns the category of `errc`, named "latchkey".

@@ -69,7 +69,7 @@ class queue_snapshot {
   std::size_t holders_ = 0;
 };
 
-/// @returns one line for a log: the holder of the lock, and the number of waiters.
+/// @returns one line for a log: the holder of the lock, and the number of waiters. What nodes say is escaped.
 std::string to_string(const queue_snapshot& queue);
 
 /// Asks the present holders of a lock to release it, as Curator's `Revoker` does. A holder learns of it from

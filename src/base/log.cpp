@@ -4,19 +4,30 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <utility>
+
+#include "base/escape.hpp"
 
 namespace latchkey {
 namespace {
 
 using sink_function = std::function<void(log_level, std::string_view)>;
 
+constexpr auto none = static_cast<log_level>(static_cast<int>(log_level::error) + 1);
+
+/// The sink of those who have not set one: warnings and errors go to the standard error stream.
+void print(log_level level, std::string_view line) {
+  const auto text = fmt::format("latchkey: {}: {}\n", to_string(level), line);
+  std::fputs(text.c_str(), stderr);
+}
+
 struct sink_holder {
-  std::atomic<bool> enabled{false};
+  std::atomic<log_level> lowest{log_level::warning};
   std::mutex mutex;
-  std::shared_ptr<const sink_function> sink;
+  std::shared_ptr<const sink_function> sink = std::make_shared<const sink_function>(&print);
 };
 
 sink_holder& holder();
@@ -31,6 +42,11 @@ sink_holder& make_holder() {
 sink_holder& holder() {
   static auto& instance = make_holder();
   return instance;
+}
+
+std::string quoted(const std::string& value) {
+  auto safe = detail::escaped(value, "\"");
+  return safe == value && value.find_first_of(" =") == std::string::npos ? safe : fmt::format("\"{}\"", safe);
 }
 
 }  // namespace
@@ -54,16 +70,16 @@ void set_log_sink(std::function<void(log_level, std::string_view)> sink) {
   if (sink) next = std::make_shared<const sink_function>(std::move(sink));
   auto& held = holder();
   const std::lock_guard lock{held.mutex};
-  held.enabled = next != nullptr;
+  held.lowest = next ? log_level::debug : none;
   held.sink.swap(next);
 }
 
 namespace detail {
 
-bool log_enabled() noexcept { return holder().enabled.load(std::memory_order_relaxed); }
+bool log_enabled(log_level level) noexcept { return level >= holder().lowest.load(std::memory_order_relaxed); }
 
 void log(log_level level, std::string_view line) noexcept {
-  if (!log_enabled()) return;
+  if (!log_enabled(level)) return;
   try {
     std::shared_ptr<const sink_function> sink;
     {
@@ -73,6 +89,18 @@ void log(log_level level, std::string_view line) noexcept {
     }
     if (sink) (*sink)(level, line);
   } catch (...) {  // a log line is no reason to end a thread of the C client
+  }
+}
+
+void log(log_level level, std::string_view line, std::initializer_list<log_field> fields) noexcept {
+  if (!log_enabled(level)) return;
+  try {
+    std::string whole{line};
+    for (const auto& [key, value] : fields) {
+      if (!value.empty()) whole += fmt::format(" {}={}", key, quoted(value));
+    }
+    log(level, whole);
+  } catch (...) {  // no memory: the line is lost
   }
 }
 

@@ -3,16 +3,38 @@
 
 /// Log lines on their way to the sink of the user.
 
+#include <chrono>
+#include <concepts>
+#include <initializer_list>
+#include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include <latchkey/log.hpp>
 
 namespace latchkey::detail {
 
+/// One `key=value` at the end of a log line.
+struct log_field {
+  std::string_view key;
+  std::string value;
+
+  log_field(std::string_view name, std::string_view text) : key{name}, value{text} {}
+  log_field(std::string_view name, std::integral auto number) : key{name}, value{fmt::to_string(number)} {}
+  /// In milliseconds, which the key should say.
+  log_field(std::string_view name, std::chrono::nanoseconds time)
+      : log_field{name, std::chrono::floor<std::chrono::milliseconds>(time).count()} {}
+};
+
 /// @returns whether anybody listens: what costs to be said need not be said otherwise.
-bool log_enabled() noexcept;
+bool log_enabled(log_level level) noexcept;
 
 /// From any thread. Never throws.
 void log(log_level level, std::string_view line) noexcept;
+
+/// As `log`, followed by the fields. A value with a space or a quote is quoted, and what does not belong on a line is
+/// escaped. A field with an empty value is left out.
+void log(log_level level, std::string_view line, std::initializer_list<log_field> fields) noexcept;
 
 }  // namespace latchkey::detail

@@ -2,9 +2,13 @@
 #include "bridge/client_log.hpp"
 
 #include <array>
-#include <string>
+#include <mutex>
 #include <utility>
 
+#include <fmt/format.h>
+#include <latchkey/clock.hpp>
+
+#include "base/escape.hpp"
 #include "base/log.hpp"
 
 #include <zookeeper/zookeeper.h>
@@ -13,11 +17,27 @@ namespace latchkey::detail {
 namespace {
 
 constexpr std::array levels{
-    std::pair{std::string_view{":ZOO_ERROR@"}, log_level::error},
-    std::pair{std::string_view{":ZOO_WARN@"}, log_level::warning},
-    std::pair{std::string_view{":ZOO_INFO@"}, log_level::info},
+    std::pair{std::string_view{":ZOO_ERROR@"}, log_level::warning},
+    std::pair{std::string_view{":ZOO_WARN@"}, log_level::debug},
+    std::pair{std::string_view{":ZOO_INFO@"}, log_level::debug},
     std::pair{std::string_view{":ZOO_DEBUG@"}, log_level::debug},
 };
+
+/// "Socket 127.0.0.1:1 zk retcode=-4, errno=111(Connection refused): server refused to accept the client"
+bool is_of_connection(std::string_view text) {
+  return text.starts_with("Socket ") && text.find(" zk retcode=") != std::string_view::npos;
+}
+
+struct shared_limiter {
+  std::mutex mutex;
+  client_log_limiter limiter;
+};
+
+/// Never destroyed: threads of the C client may log while the static objects of the process go.
+shared_limiter& limiter() {
+  static auto& instance = *new shared_limiter;
+  return instance;
+}
 
 }  // namespace
 
@@ -26,23 +46,53 @@ client_log_line parse_client_log(std::string_view line) noexcept {
   for (const auto& [mark, level] : levels) {
     const auto at = line.find(mark);
     if (at == std::string_view::npos) continue;
-    const auto text = line.find(": ", at + mark.size());
-    return {level, text == std::string_view::npos ? line.substr(at + 1) : line.substr(text + 2)};
+    const auto place = line.substr(at + mark.size());
+    const auto end = place.find(": ");
+    if (end == std::string_view::npos) return {level, {}, place};
+    const auto text = place.substr(end + 2);
+    return {is_of_connection(text) ? log_level::debug : level, place.substr(0, end), text};
   }
-  return {log_level::warning, line};
+  return {log_level::warning, {}, line};
+}
+
+std::optional<std::uint64_t> client_log_limiter::pass(std::string_view place, time_point now) {
+  const auto at = places_.find(place);
+  if (at == places_.end()) {
+    places_.emplace(std::string{place}, last_line{now});
+    return 0;
+  }
+  auto& last = at->second;
+  if (now < last.passed + interval) {
+    ++last.held_back;
+    return std::nullopt;
+  }
+  last.passed = now;
+  return std::exchange(last.held_back, 0);
 }
 
 void take_client_log(const char* line) noexcept {
-  if (line == nullptr || !log_enabled()) return;
-  const auto [level, text] = parse_client_log(line);
+  if (line == nullptr) return;
+  const auto [level, place, text] = parse_client_log(line);
+  if (!log_enabled(level)) return;
   try {
-    log(level, "zookeeper: " + std::string{text});
+    std::optional<std::uint64_t> held_back;
+    {
+      auto& shared = limiter();
+      const std::lock_guard lock{shared.mutex};
+      held_back = shared.limiter.pass(place, boottime_clock::now());
+    }
+    if (!held_back) return;
+    const auto whole = "the C client says: " + escaped(text);
+    if (*held_back == 0) return log(level, whole);
+    log(level, whole, {{"similar_lines_held_back", *held_back}});
   } catch (...) {  // no memory: the line is lost
   }
 }
 
 /// Never ZOO_LOG_LEVEL_DEBUG: it names the server by zoo_get_current_server, whose buffer is shared by all threads
 /// (HAZARDS 19).
-void set_client_log_level() noexcept { zoo_set_debug_level(log_enabled() ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_WARN); }
+void set_client_log_level() noexcept {
+  zoo_set_debug_level(log_enabled(log_level::debug) ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_ERROR);
+}
 
 }  // namespace latchkey::detail

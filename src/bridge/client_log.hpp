@@ -3,20 +3,48 @@
 
 /// The log lines of the C client in ours.
 
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <latchkey/log.hpp>
+
+#include "base/deadline.hpp"
 
 namespace latchkey::detail {
 
 struct client_log_line {
   log_level level{};
+  std::string_view place;  ///< "function@line" in the C client
   std::string_view text;
 };
 
-/// @returns the level and the text of "2024-05-01 12:00:00,000:4711(0x7f00):ZOO_WARN@function@42: text"; warning, and
-/// all of it, for another line.
+/// @returns the parts of "2024-05-01 12:00:00,000:4711(0x7f00):ZOO_WARN@function@42: text"; for another line warning,
+/// no place, and all of it.
+///
+/// Errors of the C client are warnings here, and all else is debug. What it says of connections is debug, too: it tries
+/// all servers in turn, without end, and calls each attempt that fails an error, with an `errno` that may be stale. Our
+/// own lines say what they come to.
 client_log_line parse_client_log(std::string_view line) noexcept;
+
+/// Lets one line of a place pass, then none for a minute. Pure: the time is an argument.
+class client_log_limiter {
+ public:
+  static constexpr duration interval = std::chrono::minutes{1};
+
+  /// @returns how many lines of that place have been held back since the last one that passed; nothing when this one is
+  /// held back.
+  std::optional<std::uint64_t> pass(std::string_view place, time_point now);
+
+ private:
+  struct last_line {
+    time_point passed;
+    std::uint64_t held_back = 0;
+  };
+  std::map<std::string, last_line, std::less<>> places_;  // as many as the C client has lines that log
+};
 
 /// The log callback of the C client: on any thread, with its locks held.
 void take_client_log(const char* line) noexcept;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.hpp"
+
 namespace latchkey::detail {
 namespace {
 
@@ -15,17 +17,20 @@ std::stop_token stopped() {
 
 }  // namespace
 
-grant_state::grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence)
+grant_state::grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence,
+                         time_point now)
     : core_{std::move(core)},
       lease_{core_->lease_keeper().current_lease()},
       path_{std::move(path)},
       node_{std::move(node)},
-      fence_{fence} {}
+      fence_{fence},
+      since_{now} {}
 
-void grant_state::begin_again(const std::string& node, fencing_token fence) {
+void grant_state::begin_again(const std::string& node, fencing_token fence, time_point now) {
   lease_ = core_->lease_keeper().current_lease();
   node_ = node;
   fence_ = fence;
+  since_ = now;
   stop_.reset();
   release_.reset();
   asked_.store(false, std::memory_order_relaxed);  // who looks at it has got it through the monitor
@@ -102,13 +107,18 @@ bool grant_state::wait_for_end(duration timeout) {
 }
 
 void grant_state::suspect() {
-  if (apply(grant_event::proof_overdue)) core_->tell({client_event::kind::suspect, path_, {}});
+  if (!apply(grant_event::proof_overdue)) return;
+  if (log_enabled(log_level::warning)) {
+    log(log_level::warning, "the lease of a lock is not being renewed; the lock may be lost soon",
+        {{"path", path_}, {"lease_left_ms", lease_->valid_until() - core_->monitor().now()}});
+  }
+  core_->tell({.what = client_event::kind::suspect, .path = path_});
 }
 
 void grant_state::ask_to_release() {
   if (is_over(state_) || asked_.exchange(true)) return;
   if (release_) core_->post([release = *release_]() mutable { release.request_stop(); });
-  core_->tell({client_event::kind::asked_to_release, path_, {}});
+  core_->tell({.what = client_event::kind::asked_to_release, .path = path_});
 }
 
 void grant_state::lose(loss_reason why) {
@@ -116,8 +126,16 @@ void grant_state::lose(loss_reason why) {
   why_ = why;
   apply(why == loss_reason::deadline_passed ? grant_event::deadline_passed : grant_event::ended);
   if (stop_) core_->post([stop = *stop_]() mutable { stop.request_stop(); });
-  if (why != loss_reason::client_closed) core_->tell({client_event::kind::lost, path_, why});
+  if (why != loss_reason::client_closed) say_lost(why);
   end();
+}
+
+void grant_state::say_lost(loss_reason why) {
+  if (log_enabled(log_level::warning)) {
+    log(log_level::warning, "a lock was lost",
+        {{"path", path_}, {"reason", to_string(why)}, {"held_ms", core_->monitor().now() - since_}});
+  }
+  core_->tell({.what = client_event::kind::lost, .path = path_, .reason = why});
 }
 
 void grant_state::release(time_point now) {

@@ -22,10 +22,11 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
  public:
   /// @param path of the lock, below the chroot
   /// @param node that the grant rests on
-  grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence);
+  grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence,
+              time_point now);
 
   /// Begins another period, of another turn on the same lock. @pre nothing else refers to this object
-  void begin_again(const std::string& node, fencing_token fence);
+  void begin_again(const std::string& node, fencing_token fence, time_point now);
 
   grant as_grant() { return grant{shared_from_this()}; }
 
@@ -53,6 +54,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   bool forked() const noexcept { return core_->monitor().forked(); }
   void watch_node();
   bool apply(grant_event event) noexcept;
+  void say_lost(loss_reason why);
   void end();
 
   const std::shared_ptr<client_core> core_;
@@ -60,6 +62,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   const std::string path_;
   std::string node_;
   fencing_token fence_;
+  time_point since_;
   std::atomic<grant_phase> state_{grant_phase::held};
   std::atomic<loss_reason> why_{};
   std::optional<std::stop_source> stop_;

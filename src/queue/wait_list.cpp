@@ -4,14 +4,18 @@
 #include <system_error>
 #include <utility>
 
+#include "base/log.hpp"
 #include "base/sole_owner.hpp"
+#include "queue/long_wait.hpp"
 
 namespace latchkey::detail {
 
 std::shared_ptr<waiter> wait_list::make() {
+  core_.waiting_calls().one_more();
   if (spare_.empty() || !is_sole_owner(spare_.front())) {
     auto me = std::make_shared<waiter>();
     me->at = line_.insert(line_.end(), me);
+    me->since = core_.waiting_calls().round();
     return me;
   }
   const auto& me = spare_.front();
@@ -19,6 +23,7 @@ std::shared_ptr<waiter> wait_list::make() {
   line_.splice(line_.end(), spare_, spare_.begin());
   if (std::exchange(me->woken, false)) me->point.reset();
   me->entering = false;
+  me->since = core_.waiting_calls().round();
   me->why = nullptr;
   me->what.store(waiter::outcome::waiting, std::memory_order_relaxed);
   return me;
@@ -26,6 +31,13 @@ std::shared_ptr<waiter> wait_list::make() {
 
 void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome what) {
   core_.monitor().cancel(who->timer);
+  core_.waiting_calls().one_less();
+  if (what == waiter::outcome::refused && who->ends_by_itself) {
+    if (const auto outage = core_.unreachable()) {
+      who->why = std::make_unique<failure>(outage->at(path_));
+      what = waiter::outcome::failed;
+    }
+  }
   who->what.store(what, std::memory_order_release);
   if (!who->entering) {
     who->woken = true;
@@ -37,6 +49,17 @@ void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome wha
   } else {
     line_.erase(who->at);
   }
+  if (line_.empty()) next_report_ = 0;
+}
+
+/// The first has waited longest. Its next report comes when it has waited twice as long.
+void wait_list::on_round(std::uint32_t now) {
+  if (line_.empty() || now < next_report_ || !log_enabled(log_level::info)) return;
+  const auto& calls = core_.waiting_calls();
+  const auto since = line_.front()->since;
+  if (!calls.is_long(since)) return;
+  next_report_ = now + (now - since);
+  report_long_wait(core_, path_, kind_, calls.waited(since), line_.size());
 }
 
 void wait_list::refuse_tries() {

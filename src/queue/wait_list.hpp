@@ -15,6 +15,7 @@
 #include <latchkey/lockable.hpp>
 
 #include "bridge/wait_point.hpp"
+#include "queue/rule.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
@@ -40,6 +41,8 @@ struct waiter {
   bool once = false;
   bool entering = false;                        // its call has not begun to wait: there is nothing to wake
   bool woken = false;                           // `point` must be reset before it is used again
+  bool ends_by_itself = false;                  // a try, or its time is over: in a long outage that is a failure
+  std::uint32_t since = 0;                      // the round of `waiting_calls` in which it began
   std::atomic<outcome> what{outcome::waiting};  // written after `why`
   std::unique_ptr<failure> why;                 // of `failed`
   timer_id timer;
@@ -49,24 +52,27 @@ struct waiter {
 
 /// The waiters of one lock object, in the order of their arrival. With the monitor held. Waiters are used again by
 /// later calls: a turn among local callers allocates nothing.
-class wait_list {
+class wait_list final : waiting_line {
  public:
-  explicit wait_list(client_core& core) : core_{core} {}
+  /// @param path of the lock object, below the chroot, and what its callers queue as; both must outlive the list
+  wait_list(client_core& core, const std::string& path, const rule& kind) : core_{core}, path_{path}, kind_{kind} {}
+  wait_list(const wait_list&) = delete;
+  wait_list& operator=(const wait_list&) = delete;
 
   /// @returns a waiter at the end of the list. When its time is over it is given to `owner.cancel()`, still waiting. A
-  /// try is bounded by the ensemble's answer, and before the first connection by `client_options::connect_timeout`.
+  /// try is bounded by the ensemble's answer, and by `client_core::end_of_try()`.
   template <class Owner>
   std::shared_ptr<waiter> add(std::uint64_t fiber, limit how, Owner& owner) {
+    if (!std::exchange(listed_, true))
+      core_.waiting_calls().add(std::shared_ptr<waiting_line>{owner.shared_from_this(), this});
     auto me = make();
     me->fiber = fiber;
-    me->once = how.once;
-    auto& monitor = core_.monitor();
-    if (how.once && !core_.session().ever_connected()) {
-      how.deadline = deadline_after(monitor.now(), core_.options().connect_timeout);
-    }
+    me->once = me->ends_by_itself = how.once;
+    if (how.once) how.deadline = core_.end_of_try();
     if (how.deadline != never) {
-      me->timer = monitor.at(how.deadline, [me, weak = owner.weak_from_this()] {
+      me->timer = core_.monitor().at(how.deadline, [me, weak = owner.weak_from_this()] {
         me->timer = {};
+        me->ends_by_itself = true;
         const auto self = weak.lock();
         if (self && me->what == waiter::outcome::waiting) self->cancel(me);
       });
@@ -74,7 +80,8 @@ class wait_list {
     return me;
   }
 
-  /// Takes it out of the list, and wakes it once the monitor has been released.
+  /// Takes it out of the list, and wakes it once the monitor has been released. One that ends by itself fails, in place
+  /// of being refused, when the client has been out of reach for too long.
   void conclude(const std::shared_ptr<waiter>& who, waiter::outcome what);
 
   /// Refuses the waiters that try once.
@@ -91,8 +98,13 @@ class wait_list {
   static constexpr std::size_t most_spare = 256;
 
   std::shared_ptr<waiter> make();
+  void on_round(std::uint32_t now) override;
 
   client_core& core_;
+  const std::string& path_;
+  const rule& kind_;
+  bool listed_ = false;            // in `waiting_calls`
+  std::uint32_t next_report_ = 0;  // not before this round
   waiter::line line_;
   waiter::line spare_;  // settled ones, the oldest first
 };
@@ -102,7 +114,12 @@ class wait_list {
 template <class Cancel>
 bool await(monitor& own, const std::shared_ptr<waiter>& me, std::stop_token stop, Cancel cancel) {
   if (me->what == waiter::outcome::waiting) {
-    const std::stop_callback on_stop{std::move(stop), [&] { own.run_unless_forked([&] { cancel(me); }); }};
+    const std::stop_callback on_stop{std::move(stop), [&] {
+                                       own.run_unless_forked([&] {
+                                         me->ends_by_itself = false;
+                                         cancel(me);
+                                       });
+                                     }};
     me->point.wait();
   }
   if (me->what == waiter::outcome::failed) me->why->raise();

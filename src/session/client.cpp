@@ -37,6 +37,7 @@ void validate(const client_options& options) {
                             options.session_timeout.count(), options.server_tick.count(), ceil_ms(least))};
   }
   if (options.connect_timeout < 0ms) refuse("client_options::connect_timeout must not be negative");
+  if (options.report_waits_after < 0ms) refuse("client_options::report_waits_after must not be negative");
   if (options.close_timeout < 0ms) refuse("client_options::close_timeout must not be negative");
   // What is sent with every create must fit into a request, and a label into the data that readers of a queue look at.
   if (options.label.size() > 512) refuse("client_options::label must be at most 512 bytes long");
@@ -144,15 +145,16 @@ client::client(std::string connect_string, client_options options) {
   constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};  // as good as any time beyond
   options.connect_timeout = std::min<std::chrono::milliseconds>(options.connect_timeout, longest);
   options.close_timeout = std::min<std::chrono::milliseconds>(options.close_timeout, longest);
-  auto [hosts, chroot] = detail::parse_connect_string(connect_string);
+  options.report_waits_after = std::min<std::chrono::milliseconds>(options.report_waits_after, longest);
+  auto servers = detail::parse_connect_string(connect_string);
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
-      hosts, options.session_timeout, std::move(options.authentication), options.acl, std::move(options.tls)});
+      servers.hosts, options.session_timeout, std::move(options.authentication), options.acl, std::move(options.tls)});
   auto monitor = std::make_shared<detail::monitor>(&boottime_clock::now);
-  core_ = {new detail::client_core{std::move(options), std::move(chroot), std::move(monitor), std::move(opener)},
+  core_ = {new detail::client_core{std::move(options), servers, std::move(monitor), std::move(opener)},
            &destroy_unless_forked};
   core_->start_timers();
   const auto patience = std::max<std::chrono::milliseconds>(core_->options().connect_timeout, least_for_name_servers);
-  require_resolvable(core_->monitor(), std::move(hosts), patience);
+  require_resolvable(core_->monitor(), std::move(servers.hosts), patience);
   core_->monitor().run([this] { core_->open(); });
 }
 
@@ -222,6 +224,8 @@ std::string_view to_string(client_event::kind kind) noexcept {
       return "asked to release";
     case client_event::kind::closed:
       return "closed";
+    case client_event::kind::unreachable:
+      return "unreachable";
   }
   return "unknown";
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/client_core.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/log.hpp"
 
 namespace latchkey::detail {
 namespace {
+
+std::chrono::milliseconds to_ms(duration time) { return std::chrono::floor<std::chrono::milliseconds>(time); }
 
 session_timing timing_of(const client_options& options) {
   return {.timeout = options.session_timeout,
@@ -52,16 +56,19 @@ void call(const std::function<void(const client_event&)>& observer, const client
 
 }  // namespace
 
-client_core::client_core(client_options options, std::string chroot, std::shared_ptr<detail::monitor> own,
+client_core::client_core(client_options options, const connect_string& servers, std::shared_ptr<detail::monitor> own,
                          std::unique_ptr<connector> opener)
     : options_{std::move(options)},
-      chroot_{std::move(chroot)},
+      chroot_{servers.chroot},
       monitor_{std::move(own)},
       connector_{std::move(opener)},
       session_{*monitor_, *connector_, options_.session_timeout, *this, session_timing::shortest(options_.server_tick)},
       reaper_{*monitor_, session_},
       keeper_{*monitor_, session_, timing_of(options_)},
-      own_nodes_{*monitor_, session_} {
+      own_nodes_{*monitor_, session_},
+      outage_{*monitor_, fmt::format("{}", fmt::join(servers.hosts, ",")), options_.connect_timeout,
+              [this](duration lasted) { report_outage(lasted); }},
+      waiting_calls_{*monitor_, options_.report_waits_after} {
   reaper_.when_refused([this](const std::string& node) {
     for_each_observer([&](session_observer& observer) { observer.on_deletion_refused(node); });
   });
@@ -95,20 +102,38 @@ void client_core::for_each_observer(Callable what) {
   }
 }
 
+void client_core::open() {
+  outage_.begin(options_.connect_timeout);
+  session_.open();
+}
+
 void client_core::on_connected(bool new_session) {
+  const auto outage = outage_.end();
+  const auto& info = session_.info();
+  log(outage ? log_level::warning : log_level::info,
+      new_session ? "connected with a new session" : "connected again with the same session",
+      {{"server", info.server},
+       {"session", fmt::format("{:#x}", info.id)},
+       {"session_timeout_ms", info.timeout},
+       {"outage_ms", outage ? fmt::to_string(to_ms(*outage).count()) : std::string{}}});
   // The order is the order on the wire: first what is to be deleted (but for what is gathered), then proofs, then who
   // queues, then what nobody waits for.
   reaper_.on_connected();
   keeper_.on_connected(new_session ? std::optional{session_.opened_at()} : std::nullopt);
-  tell({client_event::kind::connected, {}, {}});
+  tell(
+      {.what = client_event::kind::connected, .outage = to_ms(outage.value_or(duration{}))});
   for_each_observer([](session_observer& observer) { observer.on_connected(); });
   own_nodes_.on_connected();
   run_connecting();
 }
 
 void client_core::on_disconnected() {
+  const auto& info = session_.info();
+  if (!failed_) outage_.begin(info.timeout);
+  log(log_level::warning, "the connection was lost; connecting again",
+      {{"server", info.server}, {"session", fmt::format("{:#x}", info.id)}, {"grants", keeper_.grants()}});
   keeper_.on_disconnected();
-  tell({client_event::kind::disconnected, {}, {}});
+  tell({.what = client_event::kind::disconnected});
   if (options_.when_lost == loss_policy::at_disconnection) keeper_.lose_all(loss_reason::deadline_passed);
 }
 
@@ -116,8 +141,11 @@ void client_core::on_session_over(session_end why) {
   keeper_.stop();
   switch (why) {
     case session_end::expired:
+      outage_.begin(options_.session_timeout);
+      log(log_level::warning, "the session is over, and its locks are lost; beginning a new one",
+          {{"session", fmt::format("{:#x}", session_.info().id)}, {"grants", keeper_.grants()}});
       keeper_.lose_all(loss_reason::session_expired);
-      tell({client_event::kind::session_expired, {}, {}});
+      tell({.what = client_event::kind::session_expired});
       for_each_observer([](session_observer& observer) { observer.on_session_over(); });
       break;
     case session_end::auth_failed:
@@ -136,10 +164,35 @@ void client_core::on_session_over(session_end why) {
 
 void client_core::fail(failure why, loss_reason for_grants) {
   if (failed_) return;
+  outage_.end();
   failed_ = std::move(why);
   keeper_.lose_all(for_grants);
   for_each_observer([this](session_observer& observer) { observer.on_failure(*failed_); });
   run_connecting();
+}
+
+std::optional<failure> client_core::unreachable() const {
+  if (!outage_.unbearable()) return std::nullopt;
+  return failure{errc::unreachable,
+                 outage_.text(*outage_.lasted()) + "; check the connect string, the servers and the network",
+                 {}};
+}
+
+time_point client_core::end_of_try() const {
+  if (!session_.ever_connected()) return outage_.tolerated_until();
+  const duration longest = session_.info().timeout / 2;
+  const duration timeout = options_.connect_timeout;
+  return deadline_after(monitor_->now(), timeout > duration::zero() ? std::min(timeout, longest) : longest);
+}
+
+void client_core::report_outage(duration lasted) {
+  const auto outage = to_ms(lasted);
+  const auto calls = waiting_calls_.count();
+  log(log_level::warning,
+      fmt::format("{}; {} {}; check the connect string, the servers and the network", outage_.text(lasted), calls,
+                  calls == 1 ? "call waits" : "calls wait"),
+      {{"outage_ms", outage}, {"waiting_calls", calls}, {"cause", session_.failure()}});
+  tell({.what = client_event::kind::unreachable, .outage = outage, .waiting_calls = calls});
 }
 
 void client_core::run_connecting() {
@@ -170,9 +223,10 @@ void client_core::close_session() {
   keeper_.stop();
   session_.close([this] {
     closed_ = true;
+    waiting_calls_.stop();
     connector_->forget_credentials();
     reaper_.on_session_over();  // what could not be done in time, and those who wait to hear of it
-    tell({client_event::kind::closed, {}, {}});
+    tell({.what = client_event::kind::closed});
     for (const auto& each : std::exchange(on_closed_, {})) each();
   });
 }

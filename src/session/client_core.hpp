@@ -12,14 +12,17 @@
 
 #include <latchkey/client.hpp>
 
+#include "base/connect_string.hpp"
 #include "bridge/monitor.hpp"
 #include "bridge/timer_thread.hpp"
 #include "bridge/znodes.hpp"
 #include "session/events.hpp"
 #include "session/lease_keeper.hpp"
+#include "session/outage.hpp"
 #include "session/own_nodes.hpp"
 #include "session/reaper.hpp"
 #include "session/session.hpp"
+#include "session/waiting_calls.hpp"
 
 namespace latchkey::detail {
 
@@ -52,7 +55,7 @@ class session_observer {
 /// Locks share the ownership, so that a closed core outlives its `client`.
 class client_core final : session_listener {
  public:
-  client_core(client_options options, std::string chroot, std::shared_ptr<monitor> own,
+  client_core(client_options options, const connect_string& servers, std::shared_ptr<monitor> own,
               std::unique_ptr<connector> opener);
   ~client_core();
   client_core(const client_core&) = delete;
@@ -63,16 +66,22 @@ class client_core final : session_listener {
   detail::reaper& reaper() noexcept { return reaper_; }
   detail::lease_keeper& lease_keeper() noexcept { return keeper_; }
   detail::own_nodes& own_nodes() noexcept { return own_nodes_; }
+  detail::waiting_calls& waiting_calls() noexcept { return waiting_calls_; }
   const client_options& options() const noexcept { return options_; }
 
   /// @returns `path` below the chroot. Without the monitor.
   std::string absolute(std::string_view path) const { return chroot_ + std::string{path}; }
   const std::string& chroot() const noexcept { return chroot_; }
 
-  void open() { session_.open(); }
+  void open();
 
   /// @returns why every call fails: closed, or refused by the ensemble; nothing while the client works.
   const std::optional<failure>& failed() const noexcept { return failed_; }
+
+  /// @returns why a try fails now: the outage has lasted too long for a `false`; nothing otherwise.
+  std::optional<failure> unreachable() const;
+  /// @returns how long a try waits that begins now.
+  time_point end_of_try() const;
 
   /// Ends every wait and grant, deletes, and closes. `on_closed` runs, with the monitor held, when that is done, or
   /// after `close_timeout`. Once it is closed: at once.
@@ -113,6 +122,7 @@ class client_core final : session_listener {
   void on_idle() override;
 
   void fail(failure why, loss_reason for_grants);
+  void report_outage(duration lasted);
   void close_session();
   void run_connecting();
   template <class Callable>
@@ -128,6 +138,8 @@ class client_core final : session_listener {
   detail::reaper reaper_;
   detail::lease_keeper keeper_;
   detail::own_nodes own_nodes_;
+  outage outage_;
+  detail::waiting_calls waiting_calls_;
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;

@@ -103,6 +103,8 @@ class lease_keeper {
   /// Every holder loses its grant.
   void lose_all(loss_reason why);
 
+  /// @returns how many grants there are.
+  std::size_t grants() const noexcept { return awake_; }
   /// @returns how many holders there are, including those that rest.
   std::size_t holders() const noexcept { return holders_.size(); }
 

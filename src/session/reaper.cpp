@@ -225,10 +225,10 @@ void reaper::conclude(std::uint64_t id, reply_code code) {
 
 void reaper::remember_refused(const std::string& path, reply_code code) {
   log(log_level::error,
-      fmt::format(
-          "{}: the ensemble refused to delete this node of the client ({}), which stays until the session ends; grant "
-          "the permission d on its parent",
-          path, zookeeper_name(code)));
+      "the ensemble refused to delete a node of this client, which stays until the session ends; grant the permission "
+      "d "
+      "on its parent",
+      {{"node", path}, {"code", zookeeper_name(code)}});
   if (code != reply_code::no_permission) return;
   refused_.insert(path);
   if (on_refused_) on_refused_(path);

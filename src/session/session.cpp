@@ -69,10 +69,10 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
       if (opened) connector_.retire(std::move(opened), [] {});
       return;
     }
-    failure_ = std::move(failure);
+    const auto before = std::exchange(failure_, std::move(failure));
     if (!opened && failure_.empty()) return end(session_end::timeout_refused);
     if (!opened) {
-      log(log_level::warning, failure_ + "; trying again");
+      if (failure_ != before) log(log_level::warning, failure_ + "; trying again");
       return open_later();
     }
     handle_ = std::move(opened);
@@ -131,10 +131,6 @@ void session::become_connected(session_info info) {
   silence_.connected(monitor_.now(), watched_);
   if (silent_before) submit({.kind = operation::sync, .path = "/"}, [](reply&) {});
   monitor_.cancel(move_timer_);
-  if (log_enabled()) {
-    log(log_level::info,
-        fmt::format("connected with session {:#x} and a timeout of {} ms", info.id, info.timeout.count()));
-  }
   if (says_timeout) {
     log(log_level::warning,
         fmt::format("the ensemble lowered the session timeout from {} ms to {} ms; ask for that, or raise "
@@ -216,9 +212,6 @@ void session::end(session_end why, std::vector<std::string> without) {
   answer_everything(reply_code::session_over);
   watches_.clear();
   watched_bytes_ = 0;
-  if (why == session_end::expired) {
-    log(log_level::warning, "the session is over, and the locks held in it are lost; beginning a new one");
-  }
   listener_.on_session_over(why);
   if (why == session_end::expired && !closing_) open();
 }

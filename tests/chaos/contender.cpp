@@ -15,6 +15,10 @@ namespace chaos {
 
 using namespace std::chrono_literals;
 
+bool ended_by_outage(const std::system_error& failure, const std::string& manner) {
+  return failure.code() == latchkey::errc::unreachable && (manner.starts_with("try") || manner.starts_with("for"));
+}
+
 void contender::run(const std::atomic<bool>& finish) {
   finish_ = &finish;
   while (!finish) {
@@ -76,6 +80,9 @@ void contender::call(int lock, const std::string& manner, const taking& take) {
   std::string failed;
   try {
     if (!take(under_test(lock))) return tell(event_kind::refused, lock, {});
+  } catch (const latchkey::error& failure) {
+    if (ended_by_outage(failure, manner)) return tell(event_kind::refused, lock, {});
+    failed = failure.what();
   } catch (const std::exception& failure) {
     failed = failure.what();
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <system_error>
 
 #include <latchkey/client.hpp>
 #include <latchkey/ticket.hpp>
@@ -17,6 +18,9 @@
 #include "recorder.hpp"
 
 namespace chaos {
+
+/// @returns whether a call that ends by itself has failed since no server answered for long.
+bool ended_by_outage(const std::system_error& failure, const std::string& manner);
 
 class contender {
  public:

@@ -81,7 +81,9 @@ bool contender::wait(int lock, latchkey::ticket& ticket, const std::string& mann
   } catch (const std::system_error& failure) {
     const bool lost = failure.code() == latchkey::errc::place_lost;
     const bool cancelled = failure.code() == std::errc::operation_not_permitted && ticket.spent();
-    if (!lost && !cancelled) tell(event_kind::failed, lock, {}, fmt::format("with a ticket: {}", failure.what()));
+    const bool outage = ended_by_outage(failure, manner);
+    if (!lost && !cancelled && !outage)
+      tell(event_kind::failed, lock, {}, fmt::format("with a ticket: {}", failure.what()));
   }
   if (taken) {
     hold(lock);

@@ -16,8 +16,8 @@
 
 #include <latchkey/testing/raw_client.hpp>
 
+#include "log_lines.hpp"
 #include "support/family.hpp"
-#include "support/log_lines.hpp"
 #include "support/support.hpp"
 
 namespace latchkey::testing {
@@ -137,14 +137,14 @@ TEST_SUITE("guard") {
     elsewhere([&] { w.lock.unlock(); });
     CHECK(w.lock.held());
     CHECK(w.is_held());
-    const auto said = log.errors(w.path);
+    const auto said = log.with(w.path);
     REQUIRE(said.size() == 1);
     CAPTURE(said.front());
     CHECK(said.front().find(wrong) != std::string::npos);
     w.lock.unlock();
-    CHECK(log.errors(w.path).size() == 1);
+    CHECK(log.with(w.path).size() == 1);
     w.lock.unlock();
-    CHECK(log.errors(w.path).size() == 2);
+    CHECK(log.with(w.path).size() == 2);
     CHECK(w.is_free());
   }
 
@@ -155,7 +155,7 @@ TEST_SUITE("guard") {
     w.lock.unlock();
     CHECK(held);
     CHECK(w.is_held());
-    CHECK(log.errors(w.path).size() == 1);
+    CHECK(log.with(w.path).size() == 1);
     held.release();
     CHECK(w.is_free());
   }

@@ -16,7 +16,7 @@
 #include <boost/fiber/operations.hpp>
 #endif
 
-#include "support/log_lines.hpp"
+#include "log_lines.hpp"
 #include "support/reached.hpp"
 
 namespace latchkey::testing {
@@ -162,10 +162,10 @@ TEST_SUITE("reentrant mutex") {
     all.start([&] {
       held.wait();
       CHECK(error_of([&] { lock.unlock_checked(); }) == not_permitted);
-      CHECK(log.errors(path).empty());
+      CHECK(log.with(path).empty());
       lock.unlock();
-      REQUIRE(log.errors(path).size() == 1);
-      CHECK(log.errors(path)[0].find("has not locked it") != std::string::npos);
+      REQUIRE(log.with(path).size() == 1);
+      CHECK(log.with(path)[0].find("has not locked it") != std::string::npos);
       meddled.set();
     });
     all.join();

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "support/log_lines.hpp"
+#include "log_lines.hpp"
 #include "support/overlap.hpp"
 #include "support/support.hpp"
 
@@ -111,7 +111,7 @@ TEST_SUITE("session timeout") {
     const log_lines warnings{log_level::warning};
     proxy net{all.addresses()};
     client owner{net.connect_string(), quick(12s)};
-    const auto lines = [&] { return warnings.errors("from 12000 ms to 4000 ms").size(); };
+    const auto lines = [&] { return warnings.with("from 12000 ms to 4000 ms").size(); };
     REQUIRE(owner.wait_for_connection(patience()));
     CHECK(eventually([&] { return lines() == 1; }));
     const auto session = owner.session_id();

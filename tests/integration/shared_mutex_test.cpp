@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "support/log_lines.hpp"
+#include "log_lines.hpp"
 #include "support/reached.hpp"
 #include "support/three_clients.hpp"
 
@@ -228,10 +228,10 @@ TEST_SUITE("shared mutex") {
     on_threads other;
     other.start([&] { lock.unlock_shared(); });
     other.join();
-    CHECK(log.errors(path).size() == 1);
+    CHECK(log.with(path).size() == 1);
     CHECK(lock.held_shared());
     lock.unlock_shared();
-    CHECK(log.errors(path).size() == 1);
+    CHECK(log.with(path).size() == 1);
     lock.unlock();  // to write: nothing happens
     CHECK(leaves_nothing(path));
   }

@@ -62,8 +62,7 @@ detail::limit history::draw_limit(call_record& call) {
   if (kind == 0) {
     timeout = duration::zero();
     call.once = true;
-    // Bounded by the answer of the ensemble, or by the loss of the connection.
-    call.deadline = time_.now() + plan_.timeout * 2;
+    call.deadline = time_.now() + plan_.timeout;  // which is `connect_timeout`, too
   } else if (kind <= 2) {
     timeout = random.between(1ms, plan_.timeout);
     call.deadline = time_.now() + timeout;
@@ -113,7 +112,7 @@ void history::finish_call(actor& who) {
   // Who was stopped is excused until it runs again.
   const auto resumed = time_.resumed_at(who.object->handle.client().process());
   call.finished_at = time_.now();
-  if (call.deadline < resumed) call.deadline = call.once ? resumed + plan_.timeout * 2 : resumed;
+  call.deadline = std::max(call.deadline, resumed);
   switch (settled->what) {
     case outcome::waiting:
       break;
@@ -180,6 +179,10 @@ bool history::may_fail(const actor& who, errc why) {
     }
     case errc::lock_lost:
       return who.what == wish::downgrade && !(who.held.valid_until() > time_.now());
+    case errc::unreachable: {  // of those that end by themselves
+      const auto& call = log_.calls[who.call_number];
+      return call.deadline != detail::never && !call.cancelled && client.core()->unreachable();
+    }
     default:
       return false;
   }

@@ -30,7 +30,8 @@ class simulated_client {
     monitor_->when_earlier([this](time_point first) { next_ = next_ ? std::min(*next_, first) : first; });
     auto opener = std::make_unique<fake_connector>(ensemble, options.session_timeout, process_);
     connector_ = opener.get();
-    core_ = std::make_shared<detail::client_core>(std::move(options), std::move(chroot), monitor_, std::move(opener));
+    const detail::connect_string servers{{"fake:2181"}, std::move(chroot)};
+    core_ = std::make_shared<detail::client_core>(std::move(options), servers, monitor_, std::move(opener));
     core_->monitor().run([this] { core_->open(); });
   }
 

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <latchkey/log.hpp>
-
+#include "log_lines.hpp"
 #include "support/scripted_connector.hpp"
 
 namespace latchkey::testing {
@@ -45,27 +44,17 @@ struct connected_client : scripted_client {
   }
 };
 
-struct log_of_errors {
-  std::vector<std::string> lines;
-  log_of_errors() {
-    set_log_sink([this](log_level level, std::string_view text) {
-      if (level == log_level::error) lines.emplace_back(text);
-    });
-  }
-  ~log_of_errors() { set_log_sink({}); }
-};
-
 }  // namespace
 
 TEST_SUITE("session") {
   TEST_CASE("one that connects again and again without an answer is given up, and the log says why") {
-    log_of_errors log;
+    const log_lines log;
     connected_client w;
     CHECK(w.in_vain_often(20));
     CHECK(w.opener->openings.size() == 2);
     CHECK(w.opener->closings.size() == 1);
-    REQUIRE(log.lines.size() == 1);
-    CHECK(log.lines[0].find("jute.maxbuffer") != std::string::npos);
+    REQUIRE(log.all().size() == 1);
+    CHECK(log.all()[0].find("jute.maxbuffer") != std::string::npos);
     w.opener->opens();
     w.opener->connects({.id = 8, .timeout = 4s});
     CHECK(w.connected());

@@ -5,14 +5,13 @@
 
 #include <chrono>
 #include <future>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <latchkey/log.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
+#include "log_lines.hpp"
 #include "session/client_core.hpp"
 #include "support/wire_server.hpp"
 
@@ -42,28 +41,6 @@ std::error_code error_of_view(const std::string& list) {
 }
 
 wire_writer list_of(std::int32_t count) { return wire_writer{}.add(count); }
-
-class error_lines {
- public:
-  error_lines() {
-    set_log_sink([this](log_level level, std::string_view text) {
-      const std::lock_guard lock{mutex_};
-      if (level == log_level::error) lines_.emplace_back(text);
-    });
-  }
-  ~error_lines() { set_log_sink({}); }
-  bool mention(const std::string& words) {
-    const std::lock_guard lock{mutex_};
-    for (const auto& each : lines_) {
-      if (each.find(words) != std::string::npos) return true;
-    }
-    return false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
 
 }  // namespace
 
@@ -105,19 +82,19 @@ TEST_SUITE("wire") {
   }
 
   TEST_CASE("a session whose requests the server does not take is given up, and the log says why") {
-    error_lines log;
+    const log_lines log;
     wire_server server{{.timeout = 1s, .closes_on_requests = true}};
     client owner{server.address(), session_of(1s)};
     REQUIRE(owner.wait_for_connection(long_enough));
     std::thread asking{[&] { CHECK_THROWS_AS((queue_snapshot{owner, "/q", long_enough}), error); }};
     CHECK(server.has_given(2));
-    CHECK(log.mention("jute.maxbuffer"));
+    CHECK_FALSE(log.with("jute.maxbuffer").empty());
     owner.close();
     asking.join();
   }
 
   TEST_CASE("so is one whose list of watches the servers do not take, though nothing else is sent") {
-    error_lines log;
+    const log_lines log;
     wire_server server{{.timeout = 1s, .closes_on_watches = true}};
     client owner{server.address(), session_of(1s)};
     REQUIRE(owner.wait_for_connection(long_enough));
@@ -130,7 +107,7 @@ TEST_SUITE("wire") {
     watched.get_future().get();
     server.disconnect();
     CHECK(server.has_given(2));
-    CHECK(log.mention("jute.maxbuffer"));
+    CHECK_FALSE(log.with("jute.maxbuffer").empty());
     REQUIRE(owner.wait_for_connection(long_enough));
   }
 }

@@ -45,6 +45,7 @@ class scripted_connector final : public detail::connector {
   void connects(detail::session_info info) {
     of_last().on_connection(epoch(), detail::connection_state::connected, std::move(info));
   }
+  void expires() { of_last().on_connection(epoch(), detail::connection_state::expired, {}); }
   void disconnects() { of_last().on_connection(epoch(), detail::connection_state::disconnected, {}); }
   void answers(std::uint64_t id, detail::reply_code code = detail::reply_code::ok) {
     detail::reply with;
@@ -89,7 +90,8 @@ struct scripted_client {
   explicit scripted_client(client_options options = silent()) {
     auto made = std::make_unique<scripted_connector>();
     opener = made.get();
-    core = std::make_shared<detail::client_core>(std::move(options), "", own, std::move(made));
+    core = std::make_shared<detail::client_core>(std::move(options), detail::connect_string{{"scripted:2181"}, ""}, own,
+                                                 std::move(made));
     own->run([this] { core->open(); });
   }
   ~scripted_client() { core->stop_threads(); }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A time in which no server answers.
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bridge/monitor.hpp"
+
+namespace latchkey::detail {
+
+/// Knows since when no server has answered, and reports it after a while, then again each time the outage has lasted
+/// twice as long, at most `longest_silence` apart. With the monitor held.
+class outage {
+ public:
+  /// @param servers of the connect string, for the texts
+  /// @param patience how long it lasts before it is reported; a second at least
+  /// @param report called with how long it has lasted
+  outage(monitor& own, std::string servers, duration patience, std::function<void(duration)> report);
+
+  /// No server answers from now on; nothing if that is so already.
+  /// @param tolerated how long tries take that for a moment's weakness
+  void begin(duration tolerated);
+  /// A server answers. @returns how long the outage was, if it has been reported.
+  std::optional<duration> end();
+
+  /// @returns how long it has lasted; nothing while there is a connection.
+  std::optional<duration> lasted() const;
+  /// @returns when tries begin to fail; `never` while there is a connection.
+  time_point tolerated_until() const noexcept { return tolerated_until_; }
+  /// @returns whether a try is to fail with `errc::unreachable`.
+  bool unbearable() const { return tolerated_until_ != never && own_.now() >= tolerated_until_; }
+
+  /// @returns "no server of a:2181,b:2181 has answered for 10 s".
+  std::string text(duration lasted) const;
+
+  static constexpr duration longest_silence = std::chrono::minutes{10};
+
+ private:
+  void report_at(time_point time);
+
+  monitor& own_;
+  const std::string servers_;
+  const duration patience_;
+  const std::function<void(duration)> report_;
+  time_point since_ = never;
+  time_point tolerated_until_ = never;
+  bool reported_ = false;
+  timer_id timer_;
+};
+
+}  // namespace latchkey::detail

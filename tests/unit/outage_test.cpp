@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What is said, and what becomes of calls, when no server answers.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "log_lines.hpp"
+#include "recipes/cohort.hpp"
+#include "recipes/fair_line.hpp"
+#include "support/scripted_connector.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using outcome = detail::waiter::outcome;
+
+constexpr auto T = 4s;  // the session timeout
+const detail::session_info ours{.id = 7, .timeout = T, .server = "10.0.0.1:2181"};
+
+/// A client, what its observer is told of outages, and a lock of it.
+struct world {
+  std::mutex mutex;
+  std::vector<client_event> told;
+  scripted_client client;
+  std::shared_ptr<detail::cohort> lock;
+
+  explicit world(std::chrono::milliseconds connect_timeout = 10s) : client{options(connect_timeout)} {
+    lock = std::make_shared<detail::cohort>(client.core, "/q", detail::contender_kind::lock, detail::cohort_options{});
+    lock->open();
+  }
+  ~world() { lock->shut(); }
+
+  client_options options(std::chrono::milliseconds connect_timeout) {
+    auto made = scripted_client::silent();
+    made.connect_timeout = connect_timeout;
+    made.observer = [this](const client_event& event) {
+      const std::lock_guard guard{mutex};
+      told.push_back(event);
+    };
+    return made;
+  }
+  void connect() {
+    client.opener->opens();
+    client.opener->connects(ours);
+  }
+  std::shared_ptr<detail::waiter> call(detail::duration timeout) {
+    const auto how = detail::limit::within(timeout, client.now);
+    auto made = client.own->run([&] { return lock->enter(++fiber, how); });
+    client.advance(0s);
+    return made;
+  }
+  /// @returns the outages that the observer has been told of, when the event thread has done its work.
+  std::vector<client_event> outages() {
+    client.core->stop_threads();
+    std::erase_if(told, [](const client_event& event) {
+      return event.what != client_event::kind::unreachable && event.outage == 0ms;
+    });
+    return told;
+  }
+  std::uint64_t fiber = 0;
+};
+
+bool is_unreachable(const detail::waiter& who) {
+  return who.what == outcome::failed && who.why->code == errc::unreachable;
+}
+
+}  // namespace
+
+TEST_SUITE("outage") {
+  TEST_CASE("a try fails when there has been no connection within connect_timeout, and waits for that long") {
+    world w{10s};
+    w.client.opener->opens();
+    w.client.advance(3s);
+    const auto early = w.call(0s);
+    w.client.advance(7s - 1ms);
+    CHECK(early->what == outcome::waiting);
+    w.client.advance(1ms);
+    REQUIRE(is_unreachable(*early));
+    CHECK(early->why->what.find("no server of scripted:2181 has answered for 10 s") == 0);
+    CHECK(early->why->path == "/q");
+    w.client.advance(1s);
+    CHECK(is_unreachable(*w.call(0s)));  // at once
+    w.client.opener->connects(ours);
+    CHECK(w.call(0s)->what == outcome::waiting);  // for the answer
+  }
+
+  TEST_CASE("a call with a timeout fails likewise when its time is over, and is refused during a short outage") {
+    world w{10s};
+    w.client.opener->opens();
+    const auto within = w.call(9s);
+    const auto beyond = w.call(11s);
+    w.client.advance(9s);
+    CHECK(within->what == outcome::refused);
+    w.client.advance(2s - 1ms);
+    CHECK(beyond->what == outcome::waiting);
+    w.client.advance(1ms);
+    CHECK(is_unreachable(*beyond));
+  }
+
+  TEST_CASE("once there was a connection, a try is refused for the session timeout, then it fails") {
+    world w{10s};
+    w.connect();
+    w.client.opener->disconnects();
+    CHECK(w.call(0s)->what == outcome::refused);
+    w.client.advance(T - 1ms);
+    CHECK(w.call(0s)->what == outcome::refused);
+    w.client.advance(1ms);
+    CHECK(is_unreachable(*w.call(0s)));
+    w.client.opener->connects(ours);
+    w.client.opener->disconnects();
+    CHECK(w.call(0s)->what == outcome::refused);
+  }
+
+  TEST_CASE("calls without a limit wait, and a cancelled one is false however long the outage") {
+    world w{10s};
+    w.client.opener->opens();
+    const auto patient = w.call(detail::duration::max());
+    std::stop_source stop;
+    const auto cancelled = w.call(1h);
+    w.client.advance(1min);
+    CHECK(patient->what == outcome::waiting);
+    stop.request_stop();
+    CHECK_FALSE(
+        detail::await(*w.client.own, cancelled, stop.get_token(), [&](const auto& who) { w.lock->cancel(who); }));
+    CHECK(cancelled->what == outcome::refused);
+  }
+
+  TEST_CASE("the same for the places of a fair line") {
+    world w{10s};
+    const auto line = std::make_shared<detail::fair_line>(w.client.core, "/q");
+    w.client.opener->opens();
+    w.client.advance(10s);
+    const auto call = [&](detail::duration timeout) {
+      const auto how = detail::limit::within(timeout, w.client.now);
+      auto made = w.client.own->run([&] { return line->enter(++w.fiber, how); });
+      w.client.advance(0s);
+      return made;
+    };
+    CHECK(is_unreachable(*call(0s)));
+    const auto limited = call(5s);
+    const auto patient = call(detail::duration::max());
+    w.client.advance(5s);
+    CHECK(is_unreachable(*limited));
+    CHECK(patient->what == outcome::waiting);
+    line->shut();
+  }
+
+  TEST_CASE("it is reported after connect_timeout, then at growing intervals, with its calls; and so is its end") {
+    const log_lines lines{log_level::warning};
+    world w{10s};
+    w.client.opener->opens();
+    const auto one = w.call(detail::duration::max());
+    const auto two = w.call(detail::duration::max());
+    w.client.advance(10s - 1ms);
+    CHECK(lines.all().empty());
+    w.client.advance(1ms);
+    REQUIRE(lines.all().size() == 1);
+    CHECK(lines.all()[0] ==
+          "no server of scripted:2181 has answered for 10 s; 2 calls wait; check the connect string, the servers and "
+          "the network outage_ms=10000 waiting_calls=2");
+    w.client.advance(65s);
+    CHECK(lines.with("no server of").size() == 3);  // at 20 s and 40 s
+    w.client.opener->connects(ours);
+    REQUIRE(lines.all().size() == 4);
+    CHECK(lines.all()[3] ==
+          "connected with a new session server=10.0.0.1:2181 session=0x7 session_timeout_ms=4000 outage_ms=75000");
+    const auto told = w.outages();
+    REQUIRE(told.size() == 4);
+    CHECK(told[1].what == client_event::kind::unreachable);
+    CHECK(told[1].outage == 20s);
+    CHECK(told[1].waiting_calls == 2);
+    CHECK(told[3].what == client_event::kind::connected);
+    CHECK(told[3].outage == 75s);
+  }
+
+  TEST_CASE("in the end ten minutes pass between two reports") {
+    world w{1s};
+    w.client.opener->opens();
+    w.client.advance(100h);
+    const auto told = w.outages();
+    CHECK(told.size() == 10 + 599);  // until 512 s, and every ten minutes
+  }
+
+  TEST_CASE("an outage shorter than connect_timeout is not reported, nor one of a client that is closed") {
+    const log_lines lines{log_level::warning};
+    world w{10s};
+    w.connect();
+    w.client.opener->disconnects();
+    w.client.advance(9s);
+    w.client.opener->connects(ours);
+    CHECK(lines.with("no server").empty());
+    w.client.opener->disconnects();
+    w.client.own->run([&] { w.client.core->close([] {}); });
+    w.client.advance(1h);
+    CHECK(lines.with("no server").empty());
+    CHECK(w.outages().empty());
+  }
+
+  TEST_CASE("a try on a server that does not answer ends with half of the session timeout, or connect_timeout") {
+    for (const auto& [connect_timeout, expected] : {std::pair{10s, T / 2}, std::pair{1s, 1s}, std::pair{0s, T / 2}}) {
+      CAPTURE(connect_timeout.count());
+      world w{connect_timeout};
+      w.connect();
+      const auto call = w.call(0s);
+      w.client.advance(expected - 1ms);
+      CHECK(call->what == outcome::waiting);
+      w.client.advance(1ms);
+      CHECK(call->what == outcome::refused);
+    }
+  }
+
+  TEST_CASE("a connection that is lost, and a session that is over, are a line each") {
+    const log_lines lines{log_level::info};
+    world w;
+    w.connect();
+    w.client.opener->disconnects();
+    w.client.opener->connects(ours);
+    w.client.opener->expires();
+    CHECK(lines.all() == std::vector<std::string>{
+                             "connected with a new session server=10.0.0.1:2181 session=0x7 session_timeout_ms=4000",
+                             "the connection was lost; connecting again server=10.0.0.1:2181 session=0x7 grants=0",
+                             "connected again with the same session server=10.0.0.1:2181 session=0x7 "
+                             "session_timeout_ms=4000",
+                             "the session is over, and its locks are lost; beginning a new one session=0x7 grants=0"});
+  }
+}
+
+}  // namespace latchkey::testing
