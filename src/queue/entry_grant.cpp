@@ -78,18 +78,18 @@ void queue_entry::on_unproved() {
 
 void queue_entry::grant() {
   become(state::granted);
-  begin_to_hold();
+  begin_to_hold(core_->monitor().now());
   listener_->on_granted();
 }
 
-void queue_entry::begin_to_hold() {
+void queue_entry::begin_to_hold(time_point now) {
   if (patience_ == patience::once) patience_ = patience::wait;  // what it was willing to do for the place
-  core_->lease_keeper().add(*this);
+  core_->lease_keeper().add(*this, now);
 }
 
 bool queue_entry::refresh(time_point now) {
   if (core_->lease_keeper().fresh(now)) {
-    begin_to_hold();
+    begin_to_hold(now);
     return true;
   }
   core_->lease_keeper().remove(*this);
@@ -161,7 +161,7 @@ void queue_entry::take_replacement() {
   core_->lease_keeper().remove(*this);
   node_ = std::move(*std::exchange(replacement_, nullptr));
   kind_ = kind_->downgraded;
-  core_->lease_keeper().add(*this);
+  core_->lease_keeper().add(*this, core_->monitor().now());
   core_->own_nodes().add(*this);
   listener_->on_downgraded();
 }

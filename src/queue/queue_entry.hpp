@@ -234,7 +234,7 @@ class queue_entry final : public session_observer,
   void let_in();
   void prove();
   void grant();
-  void begin_to_hold();
+  void begin_to_hold(time_point now);
   void replace();
   void on_replaced(reply_code code);
   void recover_replacement();

@@ -27,14 +27,13 @@ held_node& lease_keeper::enter(holder& who) {
   return who.entry.at_->second;
 }
 
-void lease_keeper::add(holder& who) {
+void lease_keeper::add(holder& who, time_point now) {
   auto& mine = enter(who);
   if (!mine.awake()) ++awake_;
   mine.holding = true;
   mine.lingering = false;
   if (std::exchange(mine.asking, false)) --asking_;
   if (!deadline_timer_) await_deadline();
-  const auto now = monitor_.now();
   if (clock_.wants_proof(now)) prove_if_due();
   beat_by(now + clock_.beat_interval(true));
 }

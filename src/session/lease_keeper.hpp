@@ -72,7 +72,7 @@ class lease_keeper {
       : monitor_{own}, session_{through}, timing_{timing} {}
 
   /// A grant rests on its node from now on. Allocates nothing after `stop_proving()`. @pre `fresh()`
-  void add(holder& who);
+  void add(holder& who, time_point now);
   void remove(holder& who);
   /// Its grant is not needed until it is added again: no proofs are sent, and it is not told of a loss.
   void stop_proving(holder& who);
