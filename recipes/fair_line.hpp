@@ -76,6 +76,8 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   std::optional<std::size_t> ahead(duration timeout, std::stop_token stop);
   bool wait(duration timeout, std::stop_token stop);
   void wait();
+  /// @pre a wait has just taken the lock. @returns its guard.
+  guard guard_of_lock() { return line_->guard_of_holder(); }
   void cancel() noexcept;
   bool lost() const;
   void requeue();

@@ -91,7 +91,11 @@ class lock_calls : public guarded {
 
   /// As `acquire`. @returns its guard; an empty one if the lock was not taken.
   guard acquire_guard(duration timeout, std::stop_token stop) {
-    if (!acquire(timeout, std::move(stop))) return {};
+    return acquire(timeout, std::move(stop)) ? guard_of_holder() : guard{};
+  }
+
+  /// @pre the caller has just taken it. @returns its guard.
+  guard guard_of_holder() {
     return own().run([this] {
       me().holder().give_guard();
       return make_guard(std::static_pointer_cast<Lock>(me().shared_from_this()), me().current(), 0);

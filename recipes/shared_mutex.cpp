@@ -45,6 +45,8 @@ void shared_mutex::unlock_shared() noexcept { state_->unlock_shared(); }
 
 void shared_mutex::downgrade() { state_->downgrade(); }
 
+guard shared_mutex::downgrade(guard writing) { return state_->downgrade(writing.grant()); }
+
 grant shared_mutex::held() const { return state_->held(); }
 
 grant shared_mutex::held_shared() const { return state_->held_shared(); }

@@ -72,10 +72,13 @@ std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, limit ho
 
 guard shared_state::acquire_shared_guard(duration timeout, std::stop_token stop) {
   const auto fiber = current_fiber();
-  if (!acquire_shared(timeout, std::move(stop))) return {};
+  return acquire_shared(timeout, std::move(stop)) ? guard_of_reader(fiber) : guard{};
+}
+
+guard shared_state::guard_of_reader(std::uint64_t reader) {
   return core_->monitor().run([&] {
-    readers_->give_guard(fiber);
-    return read_side::make_guard({shared_from_this(), &read_side_}, current_shared(fiber), fiber);
+    readers_->give_guard(reader);
+    return read_side::make_guard({shared_from_this(), &read_side_}, current_shared(reader), reader);
   });
 }
 
@@ -116,24 +119,41 @@ grant shared_state::held_shared() {
 void shared_state::downgrade() {
   auto& monitor = core_->monitor();
   const auto fiber = current_fiber();
-  const auto me = monitor.run([&] { return begin_downgrade(fiber); });
+  const auto me = monitor.run([&] {
+    require_writer(writers_->holder().unlocks(fiber));
+    return begin_downgrade(fiber);
+  });
   await(monitor, me, {}, [](const auto&) {});
 }
 
-std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t fiber) {
+guard shared_state::downgrade(const grant& writer) {
+  auto& monitor = core_->monitor();
+  const auto reader = new_holder();
+  const auto me = monitor.run([&] {
+    require_writer(writers_->holder().is(writer));
+    return begin_downgrade(reader);
+  });
+  await(monitor, me, {}, [](const auto&) {});
+  return guard_of_reader(reader);
+}
+
+void shared_state::require_writer(bool is_writer) const {
+  if (is_writer) return;
+  throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
+                          path_ +
+                              ": the caller does not hold the lock as the writer; call lock() before downgrade(), "
+                              "or acquire() before downgrade(guard)"};
+}
+
+std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t reader) {
   require_working(*core_, path_);
-  if (!writers_->holder().unlocks(fiber)) {
-    throw std::system_error{
-        std::make_error_code(std::errc::operation_not_permitted),
-        path_ + ": this fiber does not hold the lock as the writer, without a guard; call lock() before downgrade()"};
-  }
   const failure lost{errc::lock_lost, "the lock was lost before the downgrade; unlock it, then lock it again", path_};
   if (!writers_->current()) lost.raise();
   const auto me = std::make_shared<waiter>();
   writers_->downgrade(
-      [this, keep = shared_from_this(), me, fiber, lost](std::shared_ptr<queue_entry> granted, std::uint32_t turns) {
+      [this, keep = shared_from_this(), me, reader, lost](std::shared_ptr<queue_entry> granted, std::uint32_t turns) {
         if (granted) {
-          readers_->adopt(std::move(granted), turns, fiber);
+          readers_->adopt(std::move(granted), turns, reader);
           readers_->gate_opened();  // those who waited for this writer
           me->what = waiter::outcome::granted;
         } else {

@@ -30,6 +30,8 @@ class shared_state : public lock_calls<shared_state>, public std::enable_shared_
   /// Logs an error, and does nothing else, if the calling fiber does not read, or reads with a guard.
   void unlock_shared() noexcept;
   void downgrade();
+  /// @param writer of a guard. @returns the guard of the reader.
+  guard downgrade(const grant& writer);
 
   grant held_shared();
 
@@ -41,13 +43,17 @@ class shared_state : public lock_calls<shared_state>, public std::enable_shared_
   void leave();
   bool leave_shared(std::uint64_t fiber);
   /// @returns a waiter that is settled when it is done: granted, or failed with `lock_lost`.
-  std::shared_ptr<waiter> begin_downgrade(std::uint64_t fiber);
+  /// @param reader who reads then
+  std::shared_ptr<waiter> begin_downgrade(std::uint64_t reader);
   grant current() const { return writers_->current(); }
   owner& holder() noexcept { return writers_->holder(); }
   grant current_shared(std::uint64_t fiber) const { return readers_->current(fiber); }
 
  private:
   friend class lock_calls<shared_state>;
+
+  void require_writer(bool is_writer) const;
+  guard guard_of_reader(std::uint64_t reader);
 
   /// For the guards of readers.
   class read_side final : public guarded {

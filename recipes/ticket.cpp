@@ -50,6 +50,17 @@ bool ticket::wait_within(std::chrono::nanoseconds timeout, std::stop_token stop)
   return require(place_).wait(timeout, std::move(stop));
 }
 
+guard ticket::acquire() {
+  wait();
+  return place_->guard_of_lock();
+}
+
+guard ticket::acquire(std::stop_token stop) { return acquire_within(detail::duration::max(), std::move(stop)); }
+
+guard ticket::acquire_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return wait_within(timeout, std::move(stop)) ? place_->guard_of_lock() : guard{};
+}
+
 void ticket::cancel() noexcept {
   if (place_) place_->cancel();
 }

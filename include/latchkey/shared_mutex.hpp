@@ -70,8 +70,15 @@ class shared_mutex : public detail::lockable<shared_mutex>, public detail::share
   /// `held_shared()` is the reader's grant, and `unlock_shared()` ends it.
   /// @throws error lock_lost when the lock was lost first: the caller is still a writer, without a grant, and calls
   ///         `unlock()`; closed
-  /// @throws std::system_error operation_not_permitted when this fiber is not the writer, or has a `guard`
+  /// @throws std::system_error operation_not_permitted when this fiber is not the writer, or has a `guard`: see below
   void downgrade();
+
+  /// As `downgrade()`, for a guard. Consumes it, also when it throws: then the writer has let go.
+  /// @param writing a guard of this lock, as `acquire()` returns
+  /// @returns the guard of the reader
+  /// @throws error lock_lost, closed
+  /// @throws std::system_error operation_not_permitted when `writing` does not hold this lock to write
+  guard downgrade(guard writing);
 
   /// @returns the grant of the writer that holds the lock through this object; an empty one if none does.
   grant held() const;

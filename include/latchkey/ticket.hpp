@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <utility>
 
+#include <latchkey/guard.hpp>
 #include <latchkey/lockable.hpp>
 
 namespace latchkey {
@@ -20,13 +21,14 @@ class fair_place;
 
 /// A place in the line of a `fair_mutex`, which its owner waits for later. Made by `fair_mutex::enqueue()`; movable.
 ///
-/// A successful wait locks the fair_mutex for the calling fiber: adopt it in a guard, or unlock it there. The ticket is
-/// spent then. A wait that ends without the lock keeps the place.
+/// `acquire()` waits for the lock and returns its `guard`. A successful `wait()` locks the fair_mutex for the calling
+/// fiber: adopt it in a guard of std, or unlock it there. Either spends the ticket. A call that ends without the lock
+/// keeps the place.
 ///
 /// Fairness: the place in line is that of the call to `enqueue()`. Once its turn has come the lock is kept for the
 /// ticket until it waits or is cancelled, and the contenders behind it wait.
 ///
-/// Blocking: `ahead()`, `wait()`, their variants and `requeue()` suspend the calling fiber, or block a plain thread.
+/// Blocking: `ahead()`, `acquire()`, `wait()`, their variants and `requeue()` suspend the calling fiber, or block a plain thread.
 /// Timeouts are as in `detail::lockable`.
 ///
 /// Concurrency: one call at a time, except `cancel()`, which may be called from any thread and fiber, and ends a wait.
@@ -93,6 +95,18 @@ class ticket {
     return wait_within(detail::time_left(time), std::move(stop));
   }
 
+  /// As `wait()` and its variants. @returns the guard of the lock; an empty one if the lock was not taken.
+  guard acquire();
+  guard acquire(std::stop_token stop);
+  template <class Rep, class Period>
+  guard acquire_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+    return acquire_within(detail::saturate(timeout), std::move(stop));
+  }
+  template <class Clock, class Duration>
+  guard acquire_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+    return acquire_within(detail::time_left(time), std::move(stop));
+  }
+
   /// Gives up the place. Does not wait for the ensemble. Does nothing if the ticket is spent.
   void cancel() noexcept;
 
@@ -112,6 +126,7 @@ class ticket {
  private:
   std::optional<std::size_t> ahead_within(std::chrono::nanoseconds timeout, std::stop_token stop);
   bool wait_within(std::chrono::nanoseconds timeout, std::stop_token stop);
+  guard acquire_within(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::shared_ptr<detail::fair_place> place_;
 };
