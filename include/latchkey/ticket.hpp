@@ -95,13 +95,19 @@ class ticket {
     return wait_within(detail::time_left(time), std::move(stop));
   }
 
-  /// As `wait()` and its variants. @returns the guard of the lock; an empty one if the lock was not taken.
+  /// As `wait()`. @returns the guard of the lock.
   guard acquire();
+
+  /// As `wait(stop)`. @returns the guard of the lock; an empty one if the lock was not taken.
   guard acquire(std::stop_token stop);
+
+  /// As `wait_for`. @returns the guard of the lock; an empty one if the lock was not taken.
   template <class Rep, class Period>
   guard acquire_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
     return acquire_within(detail::saturate(timeout), std::move(stop));
   }
+
+  /// As `wait_until`. @returns the guard of the lock; an empty one if the lock was not taken.
   template <class Clock, class Duration>
   guard acquire_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
     return acquire_within(detail::time_left(time), std::move(stop));

@@ -120,8 +120,7 @@ void client_core::on_connected(bool new_session) {
   // queues, then what nobody waits for.
   reaper_.on_connected();
   keeper_.on_connected(new_session ? std::optional{session_.opened_at()} : std::nullopt);
-  tell(
-      {.what = client_event::kind::connected, .outage = to_ms(outage.value_or(duration{}))});
+  tell({.what = client_event::kind::connected, .outage = to_ms(outage.value_or(duration{}))});
   for_each_observer([](session_observer& observer) { observer.on_connected(); });
   own_nodes_.on_connected();
   run_connecting();

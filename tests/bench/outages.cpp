@@ -52,7 +52,6 @@ struct samples {
 };
 using table = std::map<std::chrono::seconds, samples>;
 
-
 /// A client that holds a lock.
 struct holder {
   std::chrono::seconds timeout;
