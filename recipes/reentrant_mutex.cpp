@@ -46,15 +46,22 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
     return true;
   }
 
+  /// Throws in a forked child.
+  void require_home() {
+    if (forked()) core_->monitor().run([] {});
+  }
+
   guard take_guard(duration timeout, std::stop_token stop) {
     if (!take(timeout, std::move(stop))) return {};
-    return make_guard(shared_from_this(), cohort_->held(), 0);
+    const std::lock_guard lock{mutex_};
+    ++guards_;
+    return make_guard(shared_from_this(), held_, 0);
   }
 
   bool unlock() noexcept {
     if (forked()) return true;
     const std::lock_guard lock{mutex_};
-    if (owner_ != current_fiber()) return false;
+    if (owner_ != current_fiber() || depth_ == guards_) return false;
     leave();
     return true;
   }
@@ -62,7 +69,9 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   void release_grant(std::uint64_t, const grant& what) noexcept override {
     if (forked()) return;
     const std::lock_guard lock{mutex_};
-    if (depth_ != 0 && held_ == what) leave();
+    if (guards_ == 0 || held_ != what) return;
+    --guards_;
+    leave();
   }
 
   std::uint64_t disown(std::uint64_t, const grant& what) noexcept override {
@@ -100,6 +109,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   mutable std::mutex mutex_;  // before the monitor
   std::uint64_t owner_ = nobody;
   std::size_t depth_ = 0;
+  std::size_t guards_ = 0;  // of the levels
   grant held_;
 };
 
@@ -125,9 +135,11 @@ void reentrant_mutex::unlock() noexcept {
 }
 
 void reentrant_mutex::unlock_checked() {
+  state_->require_home();
   if (state_->unlock()) return;
-  throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
-                          path_ + ": this fiber has not locked it; unlock it on the fiber that has"};
+  throw std::system_error{
+      std::make_error_code(std::errc::operation_not_permitted),
+      path_ + ": this fiber has not locked it, or only with guards; unlock it on the fiber that has"};
 }
 
 std::size_t reentrant_mutex::depth() const noexcept { return state_->depth(); }

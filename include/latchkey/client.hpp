@@ -35,8 +35,10 @@ struct client_event {
   kind what{};                          ///< what happened
   std::string path{};                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`
   std::optional<loss_reason> reason{};  ///< for `lost`; never `client_closed`, which is not told
-  std::chrono::milliseconds outage{};  ///< how long no server has answered: for `unreachable`, and `connected` after it
-  std::size_t waiting_calls = 0;       ///< for `unreachable`: how many calls wait for locks of this client
+  /// How long no server has answered, for `unreachable`, and `connected` after it. It counts from the loss of the
+  /// connection, which is noticed two thirds of the session timeout after the last answer at the latest.
+  std::chrono::milliseconds outage{};
+  std::size_t waiting_calls = 0;  ///< for `unreachable`: how many calls wait for locks of this client
 };
 
 /// @returns the event in words, for a log.

@@ -27,7 +27,8 @@ namespace latchkey::detail {
 /// `nanoseconds::max()` and anything longer mean: no limit. Setting a clock during a wait has no effect on it.
 ///
 /// @throws error closed, lock_destroyed, not_authorized, authentication_failed, session_timeout_refused,
-///         parent_is_ephemeral, queue_exhausted, refused: failures that waiting cannot fix
+///         parent_is_ephemeral, queue_exhausted, refused: failures that waiting cannot fix; unreachable: a try, or a
+///         call whose time is over, when no server has answered for long (see `errc::unreachable`)
 /// @throws std::system_error resource_deadlock_would_occur when the caller would wait for itself
 template <class Lock>
 class lockable {
@@ -40,7 +41,8 @@ class lockable {
   /// As `lock()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool lock(std::stop_token stop) { return me().take(std::chrono::nanoseconds::max(), std::move(stop)); }
 
-  /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held.
+  /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held. If
+  /// there is no answer, for `client_options::connect_timeout` or half of the session timeout, whichever is shorter.
   /// @returns whether the lock was taken.
   [[nodiscard]] bool try_lock() { return me().take(std::chrono::nanoseconds::zero(), {}); }
 

@@ -33,8 +33,8 @@ servers find_servers(const std::vector<std::string>& hosts, const std::vector<st
   });
   if (addresses.empty()) return found;
   if (!found.failure.empty())
-    log(log_level::warning,
-        fmt::format("some hosts of the connect string do not resolve ({}); connecting to the others", found.failure));
+    log(log_level::warning, "some hosts of the connect string do not resolve; connecting to the others",
+        {{"cause", found.failure}});
   std::sort(addresses.begin(), addresses.end());
   found.sorted = addresses;
   std::minstd_rand random{std::random_device{}()};

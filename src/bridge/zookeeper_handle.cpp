@@ -251,9 +251,8 @@ bool zookeeper_handle::authenticate(zhandle_t* handle) noexcept {
       const int rc = zoo_add_auth(handle, scheme.c_str(), data.data(), static_cast<int>(data.size()), nullptr, nullptr);
       if (rc == ZINVALIDSTATE) return false;
       if (rc != ZOK) {
-        log(log_level::error, fmt::format("the C client refused the credentials of scheme {} ({}); check "
-                                          "client_options::authentication",
-                                          scheme, zookeeper_name(to_reply_code(rc))));
+        log(log_level::error, "the C client refused the credentials; check client_options::authentication",
+            {{"scheme", scheme}, {"code", zookeeper_name(to_reply_code(rc))}});
       }
     }
     return true;

@@ -132,8 +132,10 @@ std::optional<std::vector<reply>> inquire(client_core& core, const std::string& 
 
 std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout) {
   if (auto answers = inquire(core, path, std::move(what), timeout, {})) return *std::move(answers);
-  throw error{errc::unreachable,
-              "no server answered in time; check that the ensemble is up and the connect string is right", path};
+  throw error{
+      errc::unreachable,
+      "not all answers came in time; give it more time, or check the connect string, the servers and the network",
+      path};
 }
 
 }  // namespace latchkey::detail

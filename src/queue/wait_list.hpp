@@ -130,7 +130,7 @@ bool await(monitor& own, const std::shared_ptr<waiter>& me, std::stop_token stop
 /// @returns whether it was granted; false if `stop` has been requested already.
 template <class Enter, class Cancel>
 bool call(monitor& own, duration timeout, std::stop_token stop, Enter enter, Cancel cancel) {
-  if (stop.stop_requested()) return false;
+  if (stop.stop_requested() && !own.forked()) return false;
   const auto fiber = current_fiber();
   const bool endless = timeout == duration::max();  // needs no clock
   const auto me = own.run([&] { return enter(fiber, endless ? limit{} : limit::within(timeout, own.now())); });

@@ -36,9 +36,8 @@ std::string describe_refusal(const client_options& options, std::chrono::millise
 
 void blame_observer(const client_event& event, const char* what) noexcept {
   log(log_level::error,
-      fmt::format("the observer of the client threw an exception at the event \"{}\"{}{} ({}), which ends the process; "
-                  "catch it in client_options::observer",
-                  to_string(event.what), event.path.empty() ? "" : " of ", event.path, what));
+      "the observer of the client threw an exception, which ends the process; catch it in client_options::observer",
+      {{"event", to_string(event.what)}, {"path", event.path}, {"exception", what}});
 }
 
 /// Says whose the exception was that ends the process.

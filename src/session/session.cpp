@@ -47,7 +47,7 @@ void session::open() {
   } catch (const std::system_error& failed) {  // the system has no more threads
     --opening_;
     failure_ = fmt::format("no thread could be started to connect ({})", failed.what());
-    log(log_level::warning, failure_ + "; trying again");
+    log(log_level::warning, "no session could be opened; trying again", {{"cause", failure_}});
     open_later();
   }
 }
@@ -72,7 +72,9 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
     const auto before = std::exchange(failure_, std::move(failure));
     if (!opened && failure_.empty()) return end(session_end::timeout_refused);
     if (!opened) {
-      if (failure_ != before) log(log_level::warning, failure_ + "; trying again");
+      if (failure_ != before) {
+        log(log_level::warning, "no session could be opened; trying again", {{"cause", failure_}});
+      }
       return open_later();
     }
     handle_ = std::move(opened);
@@ -133,9 +135,8 @@ void session::become_connected(session_info info) {
   monitor_.cancel(move_timer_);
   if (says_timeout) {
     log(log_level::warning,
-        fmt::format("the ensemble lowered the session timeout from {} ms to {} ms; ask for that, or raise "
-                    "maxSessionTimeout of the servers",
-                    floor<milliseconds>(wanted_timeout_).count(), info.timeout.count()));
+        "the ensemble lowered the session timeout; ask for that, or raise maxSessionTimeout of the servers",
+        {{"wanted_ms", wanted_timeout_}, {"session_timeout_ms", info.timeout}});
   }
   listener_.on_connected(is_new);
 }
@@ -154,19 +155,17 @@ void session::become_disconnected() {
 /// Its nodes stay until it has expired: there is no connection on which to end it.
 void session::give_up() {
   log(log_level::error,
-      fmt::format(
-          "session {:#x} connected {} times without an answer to any request, probably because a request or the "
-          "list of its watches exceeds jute.maxbuffer of the servers; beginning a new session",
-          info_.id, silence_.connections()));
+      "the session connected again and again without an answer to any request, probably because a request or the list "
+      "of its watches exceeds jute.maxbuffer of the servers; beginning a new one",
+      {{"session", fmt::format("{:#x}", info_.id)}, {"connections", silence_.connections()}});
   end(session_end::expired);
 }
 
 /// Without that server: the next session is given only those that have not refused. When none is left, or they have
 /// been out of reach for a while, all of them are asked again.
 void session::begin_elsewhere(session_info refused, bool is_new) {
-  log(log_level::warning,
-      fmt::format("server {} grants a session timeout of {} ms instead of {} ms; trying the others", refused.server,
-                  refused.timeout.count(), floor<milliseconds>(wanted_timeout_).count()));
+  log(log_level::warning, "a server does not grant the session timeout; trying the others",
+      {{"server", refused.server}, {"wanted_ms", wanted_timeout_}, {"granted_ms", refused.timeout}});
   auto without = without_;
   without.push_back(std::move(refused.server));
   given_ = refused.timeout > wanted_timeout_ ? std::min(given_, duration{refused.timeout}) : duration{refused.timeout};
@@ -187,8 +186,8 @@ void session::look_for_moved_hosts() {
     try {
       connector_.look_for_moved_hosts(epoch_, *this);
     } catch (const std::system_error& failed) {
-      log(log_level::warning,
-          fmt::format("no thread could be started to resolve the host names ({}); trying again later", failed.what()));
+      log(log_level::warning, "no thread could be started to resolve the host names; trying again later",
+          {{"cause", failed.what()}});
     }
     look_for_moved_hosts();
   });

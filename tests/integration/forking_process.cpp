@@ -112,6 +112,12 @@ void check_calls(latchkey::client& owner, locks& all) {
   check_closed("try_lock", [&] { (void)all.plain.try_lock(); });
   check_closed("try_lock_for", [&] { (void)all.busy.try_lock_for(1s); });
   check_closed("lock again", [&] { all.again.lock(); });
+  check_closed("unlock_checked", [&] { all.again.unlock_checked(); });
+  check_closed("lock, stopped", [&] {
+    std::stop_source stop;
+    stop.request_stop();
+    (void)all.plain.lock(stop.get_token());
+  });
   check_closed("downgrade", [&] { all.written.downgrade(); });
   check_closed("lock_shared", [&] { all.written.lock_shared(); });
   check_closed("try_lock_shared", [&] { (void)all.read.try_lock_shared(); });

@@ -18,6 +18,7 @@
 
 #include "log_lines.hpp"
 #include "support/family.hpp"
+#include "support/reached.hpp"
 #include "support/support.hpp"
 
 namespace latchkey::testing {
@@ -158,6 +159,21 @@ TEST_SUITE("guard") {
     CHECK(log.with(w.path).size() == 1);
     held.release();
     CHECK(w.is_free());
+  }
+
+  TEST_CASE("unlock() gives back no level of a reentrant mutex that has a guard") {
+    const log_lines log;
+    rivals<reentrant> w;
+    const auto held = w.lock.acquire();
+    w.lock.unlock();
+    CHECK(log.with(w.path).size() == 1);
+    CHECK(error_of([&] { w.lock.unlock_checked(); }) == not_permitted);
+    CHECK(held);
+    CHECK(w.is_held());
+    w.lock.lock();
+    w.lock.unlock();
+    CHECK(log.with(w.path).size() == 1);
+    CHECK(w.lock.depth() == 1);
   }
 
   TEST_CASE("a guard of a reentrant mutex gives back its own level") {

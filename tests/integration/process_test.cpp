@@ -59,7 +59,7 @@ TEST_SUITE("process") {
     const auto line = process.hear(time_to_end).value_or("");
     CAPTURE(line);
     CHECK(line.find("observer") != std::string::npos);
-    CHECK(line.find("\"asked to release\" of " + path) != std::string::npos);
+    CHECK(line.find("event=\"asked to release\" path=" + path) != std::string::npos);
     CHECK(line.find("a bad day") != std::string::npos);
     CHECK(end_of(process) == "signal 6");
   }

@@ -111,7 +111,7 @@ TEST_SUITE("session timeout") {
     const log_lines warnings{log_level::warning};
     proxy net{all.addresses()};
     client owner{net.connect_string(), quick(12s)};
-    const auto lines = [&] { return warnings.with("from 12000 ms to 4000 ms").size(); };
+    const auto lines = [&] { return warnings.with("wanted_ms=12000 session_timeout_ms=4000").size(); };
     REQUIRE(owner.wait_for_connection(patience()));
     CHECK(eventually([&] { return lines() == 1; }));
     const auto session = owner.session_id();

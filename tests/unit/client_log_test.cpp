@@ -91,7 +91,10 @@ TEST_CASE("nothing that is escaped leaves its line") {
     const auto code = static_cast<unsigned char>(each);
     return code < 0x20 || code == 0x7f;
   }));
-  CHECK(escaped("/locks/größe") == "/locks/größe");
+  CHECK(escaped("/locks/größe/€/🔑") == "/locks/größe/€/🔑");
+  CHECK(escaped("a\xc2\x9b"
+                "b\xe2\x80\xa8"
+                "c\x9b\xff\xc3") == R"(a\xc2\x9bb\xe2\x80\xa8c\x9b\xff\xc3)");
 }
 
 TEST_CASE("what a sink throws goes no further") {
