@@ -29,7 +29,7 @@ std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, limit how) {
   require_working(*core_, path_);
   if (!how.once) owner_.refuse(fiber);
   const bool busy = owner_ || !line_.empty();
-  return queue_up(fiber, how, busy || (!core_->session().connected() && core_->session().ever_connected()));
+  return queue_up(fiber, how, busy || core_->is_cut_off());
 }
 
 void cohort::leave() {

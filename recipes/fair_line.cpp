@@ -19,7 +19,7 @@ void fair_line::shut() noexcept {
     while (!places_.empty()) {
       const auto each = places_.back();
       each->give_up();
-      if (each->caller_) each->conclude(waiter::outcome::refused);
+      if (each->caller_) each->fail(destroyed(path_));
     }
   });
 }
@@ -40,8 +40,7 @@ std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, limit how) {
   require_open();
   if (!how.once) owner_.refuse(fiber);
   const auto place = std::make_shared<fair_place>(shared_from_this(), patience_of(how.once));
-  const bool hopeless =
-      owner_ || !places_.empty() || (!core_->session().connected() && core_->session().ever_connected());
+  const bool hopeless = owner_ || !places_.empty() || core_->is_cut_off();
   await(place, fiber, how);
   auto me = place->caller_;
   if (how.once && hopeless) {
@@ -111,7 +110,7 @@ void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
   }
   if (!place->caller_ || place->for_place_) return;  // until a call waits for it
   const auto& with = *place->entry_;
-  owner_.begin(place->caller_->fiber, with.node(), {with.czxid(), with.first_turn()}, core_->monitor().now());
+  owner_.begin(place->caller_->fiber, with.node(), with.fence(with.first_turn()), core_->monitor().now());
   owning_place_ = place;
   place->spent_ = true;
   if (place->asked_to_release_) owner_.state().ask_to_release();

@@ -106,6 +106,7 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   std::unique_ptr<former_place> leave_for_another();
   std::shared_ptr<queue_entry> step_out();
   void conclude(waiter::outcome what);
+  void fail(const failure& why);
   void require_place() const;
   failure place_lost() const;
   [[noreturn]] void raise_refused() const;

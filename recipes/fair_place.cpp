@@ -151,6 +151,11 @@ void fair_place::conclude(waiter::outcome what) {
   line_->line_.conclude(who, what);
 }
 
+void fair_place::fail(const failure& why) {
+  caller_->why = std::make_unique<failure>(why);
+  conclude(waiter::outcome::failed);
+}
+
 // Of the queue ----------
 
 void fair_place::on_queued() {
@@ -174,12 +179,8 @@ void fair_place::on_refused() {
   const auto self = shared_from_this();
   step_out();
   if (!caller_) return;
-  if (how_ == patience::keep) {
-    caller_->why = std::make_unique<failure>(place_lost());
-    conclude(waiter::outcome::failed);
-  } else {
-    conclude(waiter::outcome::refused);
-  }
+  if (how_ == patience::keep) return fail(place_lost());
+  conclude(waiter::outcome::refused);
 }
 
 void fair_place::on_suspect() {
@@ -200,9 +201,7 @@ void fair_place::on_failed(const failure& why) {
   const auto self = shared_from_this();
   failed_ = std::make_unique<failure>(why.at(line_->path_));
   step_out();
-  if (!caller_) return;
-  caller_->why = std::make_unique<failure>(*failed_);
-  conclude(waiter::outcome::failed);
+  if (caller_) fail(*failed_);
 }
 
 void fair_place::on_asked_to_release() {

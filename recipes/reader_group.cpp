@@ -109,7 +109,7 @@ grant reader_group::current(std::uint64_t fiber) const {
 void reader_group::adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber) {
   const auto now = core_->monitor().now();
   const auto& node = granted->node();
-  const fencing_token fence{granted->czxid(), turns};
+  const auto fence = granted->fence(turns);
   if (entry_) {  // other readers wait, in a place behind
     const auto where = std::make_shared<place>(*this);
     where->own(granted);

@@ -9,10 +9,10 @@ shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, 
     : core_{std::move(core)},
       path_{std::move(path)},
       line_{*core_, path_, rule_of(kind)},
-      remote_waiters_{std::make_shared<remote_waiters>(
-          *core_, core_->absolute(path_), rule_of(kind),
-          [this](std::string_view node) { return entry_ && entry_->node() == node; }, [this] { on_remote_waiters(); })},
       absolute_{std::make_shared<const std::string>(core_->absolute(path_))},
+      remote_waiters_{std::make_shared<remote_waiters>(
+          *core_, *absolute_, rule_of(kind), [this](std::string_view node) { return entry_ && entry_->node() == node; },
+          [this] { on_remote_waiters(); })},
       kind_{rule_of(kind)},
       linger_{linger} {}
 
@@ -24,7 +24,7 @@ void shared_entry::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
     core_->remove_observer(observing_);
-    line_.refuse_all();
+    line_.fail_all(destroyed(path_));
     let_go();
     give_up();
   });
@@ -137,7 +137,7 @@ bool shared_entry::refresh(time_point now) {
 
 fencing_token shared_entry::next_turn() {
   if (!std::exchange(used_, true)) turns_ = entry_->first_turn();
-  return {entry_->czxid(), turns_++};
+  return entry_->fence(turns_++);
 }
 
 // What becomes of it ----------

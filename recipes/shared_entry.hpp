@@ -101,6 +101,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   const std::shared_ptr<client_core> core_;
   const std::string path_;
   wait_list line_;
+  const std::shared_ptr<const std::string> absolute_;
   const std::shared_ptr<remote_waiters> remote_waiters_;
   std::shared_ptr<queue_entry> entry_;
   state state_ = state::none;
@@ -118,7 +119,6 @@ class shared_entry : public entry_listener, public session_observer, public std:
   void on_session_over() override;
   void await_end_of_linger();
 
-  const std::shared_ptr<const std::string> absolute_;
   const rule& kind_;
   const duration linger_;
   std::uint64_t observing_ = 0;

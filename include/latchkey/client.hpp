@@ -35,8 +35,8 @@ struct client_event {
   kind what{};                          ///< what happened
   std::string path{};                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`
   std::optional<loss_reason> reason{};  ///< for `lost`; never `client_closed`, which is not told
-  /// How long no server has answered, for `unreachable`, and `connected` after it. It counts from the loss of the
-  /// connection, which is noticed two thirds of the session timeout after the last answer at the latest.
+  /// How long no server has answered, for `unreachable`, and `connected` after it. A server that is silent is noticed
+  /// only after two thirds of the session timeout; they are counted.
   std::chrono::milliseconds outage{};
   std::size_t waiting_calls = 0;  ///< for `unreachable`: how many calls wait for locks of this client
 };
@@ -76,10 +76,10 @@ struct client_options {
   /// shortly before. If one did, and the server is cut off from its quorum at that moment, the grant may outlive the
   /// session by up to 5/12 of its timeout.
   bool keep_lease_ready = true;
-  /// How long no server may answer before that is reported: by a warning in the log, and to the observer. A try (see
-  /// `errc::unreachable`) then fails if there has never been a connection. The constructor waits as long for name
-  /// servers. For these two, at least a second. Once there is a connection, `try_lock()` waits for the ensemble's answer
-  /// at most so long, unless it is zero, and at most half of the session timeout.
+  /// How long no server may answer before that is reported, by a warning in the log and to the observer; at least a
+  /// second. So long the constructor waits for name servers, also at least a second. So long a try waits for the first
+  /// connection of a client; then it fails (see `errc::unreachable`). Once there has been a connection, a try waits for
+  /// the ensemble's answer at most so long, unless it is zero, and at most half of the session timeout.
   saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
   /// How long a call waits before a line of the log says who holds the lock; again whenever it has waited twice as long.
   /// Zero: no such lines. Cost: one list and one read.

@@ -9,7 +9,7 @@
 namespace latchkey {
 
 /// Failures that waiting cannot fix. A timeout, a cancelled wait and a lock that another contender holds are not
-/// errors: they are `false`. So is a short outage.
+/// errors: they are `false`. So is a short outage; a long one is `unreachable`.
 enum class errc {
   closed = 1,               ///< the client was closed: make a new one
   lock_destroyed,           ///< the lock object was destroyed while a call or a ticket still used it
@@ -24,8 +24,9 @@ enum class errc {
   queue_exhausted,          ///< the sequence numbers of the path are used up: delete the path, or use another one
   lock_lost,                ///< the lock was held, and has been lost
   place_lost,               ///< the place in line ended with its session, or its node was deleted: queue again
-  /// No server answered in time. A call with a timeout, or a try, fails with it in place of `false` when no server has
-  /// been connected for longer than the session timeout, or never, and `client_options::connect_timeout` has passed.
+  /// No answer came in time. A try, and a call for a lock whose time is over, fails with it in place of `false` when no
+  /// server has answered for longer than the session timeout; or, for a client that has never been connected, for longer
+  /// than `client_options::connect_timeout`. A cancelled call is `false` even then, and a call without a limit waits.
   unreachable,
   unsupported,  ///< this build of the C client lacks a feature that was asked for
   refused,      ///< the ensemble refused a request; the message names ZooKeeper's error code

@@ -11,8 +11,8 @@ namespace latchkey {
 /// The severity of a log line.
 ///
 /// `error`: a mistake in this program, or a permission that is missing. `warning`: a lock was lost or may be, a
-/// connection or a session was lost, no server answers. `info`: a connection was made; who holds a lock that a call
-/// waits long for. `debug`: what the C client says of its connections.
+/// connection or a session was lost, no server answers, or one does again. `info`: a connection was made; who holds a
+/// lock that a call waits long for. `debug`: what the C client says of its connections.
 enum class log_level { debug, info, warning, error };
 
 /// @returns "debug", "info", "warning" or "error".
@@ -21,7 +21,7 @@ std::string_view to_string(log_level level) noexcept;
 /// Sends every log line of this process to `sink`. An empty sink discards them. Until the first call, warnings and
 /// errors go to the standard error stream.
 ///
-/// A line tells one event, in words, with `key=value` pairs at its end: `a lock was lost path=/jobs/daily
+/// A line tells one event, in words, mostly with `key=value` pairs at its end: `a lock was lost path=/jobs/daily
 /// reason="session expired" held_ms=4711`. It has no control characters. Of a line that the C client repeats, one a
 /// minute is passed on.
 ///

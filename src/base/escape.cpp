@@ -17,7 +17,8 @@ struct character {
 
   bool is_printable() const noexcept {
     const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-    return code != invalid && !control && code != 0x2028 && code != 0x2029;  // those two separate lines
+    const bool separates_or_turns = (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+    return code != invalid && !control && !separates_or_turns;
   }
 };
 

@@ -26,6 +26,9 @@ std::string first_rival(const std::vector<std::string>& children, const rule& mi
   return std::string{first.name};
 }
 
+/// What others say may be long.
+std::string_view cut(std::string_view text) { return text.substr(0, 512); }
+
 }  // namespace
 
 void report_long_wait(client_core& core, const std::string& path, const rule& kind, duration waited,
@@ -45,9 +48,10 @@ void report_long_wait(client_core& core, const std::string& path, const rule& ki
            {"waited_ms", waited},
            {"waiting_calls", calls},
            {"holder", holder},
-           {"holder_label", owner.label},
-           {"holder_host", owner.host},
-           {"holder_pid", owner.pid},
+           {"holder_label", cut(owner.label)},
+           {"holder_host", cut(owner.host)},
+           {"holder_pid", owner.pid == 0 ? std::string{} : fmt::to_string(owner.pid)},
+           {"holder_data", owner.label.empty() ? cut(read.data) : std::string_view{}},
            {"holder_session", fmt::format("{:#x}", read.stat.ephemeral_owner)}});
     });
   });

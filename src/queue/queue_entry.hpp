@@ -137,8 +137,9 @@ class queue_entry final : public session_observer,
   /// @returns the absolute path of the node; empty before it is known.
   const std::string& node() const noexcept override { return node_; }
 
-  /// @pre granted. @returns the first part of the fencing token: the czxid of the node. An entry that follows directly on a former one of ours takes its czxid, and goes on with its turns.
-  std::int64_t czxid() const noexcept { return czxid_; }
+  /// @pre granted. @returns the token of a turn: the czxid of the node, and the number of the turn. An entry that follows
+  /// directly on a former one of ours takes its czxid, and goes on with its turns.
+  fencing_token fence(std::uint32_t turn) const noexcept { return {czxid_, turn}; }
 
   /// @returns the number of the first of its turns.
   std::uint32_t first_turn() const noexcept { return first_turn_; }

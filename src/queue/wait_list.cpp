@@ -69,10 +69,6 @@ void wait_list::refuse_tries() {
   }
 }
 
-void wait_list::refuse_all() {
-  while (!line_.empty()) conclude(line_.front(), waiter::outcome::refused);
-}
-
 void wait_list::fail_all(const failure& why) {
   while (!line_.empty()) {
     line_.front()->why = std::make_unique<failure>(why);
@@ -88,9 +84,11 @@ void refuse_deadlock(const std::string& path, const char* why) {
   throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur), path + ": " + why};
 }
 
-void throw_destroyed(const std::string& path) {
-  throw error{errc::lock_destroyed,
-              "a call or a place in line still used the lock object; destroy it after they are done", path};
+failure destroyed(const std::string& path) {
+  return {errc::lock_destroyed, "a call or a place in line still used the lock object; destroy it after they are done",
+          path};
 }
+
+void throw_destroyed(const std::string& path) { destroyed(path).raise(); }
 
 }  // namespace latchkey::detail

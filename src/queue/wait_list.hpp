@@ -86,8 +86,7 @@ class wait_list final : waiting_line {
 
   /// Refuses the waiters that try once.
   void refuse_tries();
-  /// Refuses, or fails, every waiter.
-  void refuse_all();
+  /// Fails every waiter.
   void fail_all(const failure& why);
 
   bool empty() const noexcept { return line_.empty(); }
@@ -136,6 +135,9 @@ bool call(monitor& own, duration timeout, std::stop_token stop, Enter enter, Can
   const auto me = own.run([&] { return enter(fiber, endless ? limit{} : limit::within(timeout, own.now())); });
   return await(own, me, std::move(stop), std::move(cancel));
 }
+
+/// @returns the failure of calls that use a lock object while it is destroyed.
+failure destroyed(const std::string& path);
 
 /// Throws the failure of the client if it has one: closed, or refused by the ensemble.
 void require_working(const client_core& core, const std::string& path);

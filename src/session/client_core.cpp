@@ -102,7 +102,7 @@ void client_core::for_each_observer(Callable what) {
 }
 
 void client_core::open() {
-  outage_.begin(options_.connect_timeout);
+  outage_.begin(monitor_->now(), options_.connect_timeout);
   session_.open();
 }
 
@@ -127,7 +127,7 @@ void client_core::on_connected(bool new_session) {
 
 void client_core::on_disconnected() {
   const auto& info = session_.info();
-  if (!failed_) outage_.begin(info.timeout);
+  begin_outage();
   log(log_level::warning, "the connection was lost; connecting again",
       {{"server", info.server}, {"session", fmt::format("{:#x}", info.id)}, {"grants", keeper_.grants()}});
   keeper_.on_disconnected();
@@ -139,7 +139,7 @@ void client_core::on_session_over(session_end why) {
   keeper_.stop();
   switch (why) {
     case session_end::expired:
-      outage_.begin(options_.session_timeout);
+      begin_outage();
       log(log_level::warning, "the session is over, and its locks are lost; beginning a new one",
           {{"session", fmt::format("{:#x}", session_.info().id)}, {"grants", keeper_.grants()}});
       keeper_.lose_all(loss_reason::session_expired);
@@ -165,6 +165,7 @@ void client_core::fail(failure why, loss_reason for_grants) {
   outage_.end();
   failed_ = std::move(why);
   keeper_.lose_all(for_grants);
+  if (!closing_) log(log_level::error, "the client has failed, and so do its calls", {{"cause", failed_->what}});
   for_each_observer([this](session_observer& observer) { observer.on_failure(*failed_); });
   run_connecting();
 }
@@ -181,6 +182,14 @@ time_point client_core::end_of_try() const {
   const duration longest = session_.info().timeout / 2;
   const duration timeout = options_.connect_timeout;
   return deadline_after(monitor_->now(), timeout > duration::zero() ? std::min(timeout, longest) : longest);
+}
+
+/// The C client notices a silent server when it has heard nothing, not even the answer to a ping, for two thirds of the
+/// session timeout.
+void client_core::begin_outage() {
+  if (failed_) return;
+  const duration timeout = session_.info().timeout;
+  outage_.begin(std::max(session_.heard_at(), monitor_->now() - timeout * 2 / 3), timeout);
 }
 
 void client_core::report_outage(duration lasted) {

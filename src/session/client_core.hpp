@@ -78,6 +78,8 @@ class client_core final : session_listener {
   /// @returns why every call fails: closed, or refused by the ensemble; nothing while the client works.
   const std::optional<failure>& failed() const noexcept { return failed_; }
 
+  /// @returns whether there was a connection, and is none now.
+  bool is_cut_off() const noexcept { return session_.ever_connected() && !session_.connected(); }
   /// @returns why a try fails now: the outage has lasted too long for a `false`; nothing otherwise.
   std::optional<failure> unreachable() const;
   /// @returns how long a try waits that begins now.
@@ -122,6 +124,7 @@ class client_core final : session_listener {
   void on_idle() override;
 
   void fail(failure why, loss_reason for_grants);
+  void begin_outage();
   void report_outage(duration lasted);
   void close_session();
   void run_connecting();

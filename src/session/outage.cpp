@@ -17,9 +17,9 @@ constexpr duration soonest = std::chrono::seconds{1};
 outage::outage(monitor& own, std::string servers, duration patience, std::function<void(duration)> report)
     : own_{own}, servers_{std::move(servers)}, patience_{std::max(patience, soonest)}, report_{std::move(report)} {}
 
-void outage::begin(duration tolerated) {
+void outage::begin(time_point since, duration tolerated) {
   if (since_ != never) return;
-  since_ = own_.now();
+  since_ = since;
   tolerated_until_ = deadline_after(since_, tolerated);
   report_at(deadline_after(since_, patience_));
 }

@@ -21,9 +21,9 @@ class outage {
   /// @param report called with how long it has lasted
   outage(monitor& own, std::string servers, duration patience, std::function<void(duration)> report);
 
-  /// No server answers from now on; nothing if that is so already.
+  /// No server has answered since then. Does nothing if that is known already.
   /// @param tolerated how long tries take that for a moment's weakness
-  void begin(duration tolerated);
+  void begin(time_point since, duration tolerated);
   /// A server answers. @returns how long the outage was, if it has been reported.
   std::optional<duration> end();
 

@@ -130,7 +130,8 @@ void session::become_connected(session_info info) {
   ever_connected_ = true;
   answered_ = false;
   const bool silent_before = silence_.suspected();
-  silence_.connected(monitor_.now(), watched_);
+  heard_at_ = monitor_.now();
+  silence_.connected(heard_at_, watched_);
   if (silent_before) submit({.kind = operation::sync, .path = "/"}, [](reply&) {});
   monitor_.cancel(move_timer_);
   if (says_timeout) {

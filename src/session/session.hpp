@@ -78,6 +78,9 @@ class session final : connector_listener {
   /// @returns whether a request has been answered since the last connect. By then every event of a watched node during
   /// the outage has been told; until then they are told in no order.
   bool answered() const noexcept { return answered_; }
+  /// @returns a time at which a server still answered: that of the connection, or when the newest request that has been
+  /// answered was sent.
+  time_point heard_at() const noexcept { return heard_at_; }
   /// Why the last attempt to open a session failed; empty when it did not.
   const std::string& failure() const noexcept { return failure_; }
 
@@ -147,6 +150,7 @@ class session final : connector_listener {
   std::unique_ptr<znodes> handle_;
   session_info info_;
   time_point opened_at_{};
+  time_point heard_at_{};
   bool connected_ = false;
   bool ever_connected_ = false;
   bool answered_ = false;

@@ -116,7 +116,10 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
     answer_refused(id);
     auto request = take(id);
     if (!request.on_reply) return;
-    if (const auto what = evidence_of(request.kind, with.code)) listener_.on_answered(*what, request.sent);
+    if (const auto what = evidence_of(request.kind, with.code)) {
+      heard_at_ = std::max(heard_at_, request.sent);
+      listener_.on_answered(*what, request.sent);
+    }
     answer(request, with);
     send_backlog();
     if (idle()) listener_.on_idle();

@@ -117,6 +117,24 @@ TEST_SUITE("outage") {
     CHECK(w.call(0s)->what == outcome::refused);
   }
 
+  TEST_CASE("an outage begins with the last answer, two thirds of the session timeout before its loss at most") {
+    const auto longest = std::chrono::milliseconds{T} * 2 / 3;
+    for (const std::chrono::milliseconds silent : {2000ms, 3600'000ms}) {
+      CAPTURE(silent.count());
+      world w{10s};
+      w.connect();
+      w.client.ask();
+      w.client.opener->answers_everything();
+      w.client.advance(silent);
+      w.client.opener->disconnects();
+      const auto left = T - std::min(silent, longest);
+      w.client.advance(left - 10ms);
+      CHECK(w.call(0s)->what == outcome::refused);
+      w.client.advance(20ms);
+      CHECK(is_unreachable(*w.call(0s)));
+    }
+  }
+
   TEST_CASE("calls without a limit wait, and a cancelled one is false however long the outage") {
     world w{10s};
     w.client.opener->opens();
@@ -149,6 +167,22 @@ TEST_SUITE("outage") {
     CHECK(is_unreachable(*limited));
     CHECK(patient->what == outcome::waiting);
     line->shut();
+  }
+
+  TEST_CASE("a call of any kind that goes on while its lock object is destroyed is told so") {
+    world w{10s};
+    w.connect();
+    const auto line = std::make_shared<detail::fair_line>(w.client.core, "/q");
+    const auto fair = w.client.own->run([&] { return line->enter(7, detail::limit::within(1h, w.client.now)); });
+    const auto endless = w.call(detail::duration::max());
+    const auto limited = w.call(1h);
+    w.lock->shut();
+    line->shut();
+    for (const auto& each : {fair, endless, limited}) {
+      REQUIRE(each->what == outcome::failed);
+      CHECK(each->why->code == errc::lock_destroyed);
+      CHECK(each->why->path == "/q");
+    }
   }
 
   TEST_CASE("it is reported after connect_timeout, then at growing intervals, with its calls; and so is its end") {
