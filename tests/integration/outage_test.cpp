@@ -163,8 +163,8 @@ TEST_SUITE("outages") {
     lock.lock();
     expire_session(owner);
     CHECK(eventually([&] { return lines.with("the session is over").size() == 1; }));
-    CHECK(lines.with("a lock was lost path=" + path).size() ==
-          2);  // whether its node or its session was heard of first
+    // Whether its node or its session was heard of first.
+    CHECK(eventually([&] { return lines.with("a lock was lost path=" + path).size() == 2; }));
     lock.unlock();
     lock.lock();
     owner.close();
