@@ -117,7 +117,7 @@ struct client_options {
 ///
 /// Lifetime: may be a static object, also one in a function. Its destructor then closes it after `main`, or in
 /// `std::exit()`, on whatever thread that is called. Locks that are made from it may outlive it; they then throw
-/// `errc::closed`.
+/// `errc::closed`. End the threads that wait for static locks before that: in them `errc::lock_destroyed` is thrown.
 ///
 /// fork(): the client and everything made from it belong to the parent. In the child every call throws `errc::closed`,
 /// grants have ended, and `close()`, `unlock()` and destructors do nothing. The child may make a client of its own.
