@@ -180,10 +180,13 @@ bool client::wait_for_connection(saturating<std::chrono::nanoseconds> timeout) {
   auto& monitor = core_->monitor();
   detail::timer_id timer;
   std::uint64_t connection = 0;
-  const auto done = [this] { return core_->failed() || core_->session().connected(); };
+  const auto connected = std::make_shared<bool>(false);  // it may be lost again before the caller runs
   monitor.run([&] {
-    const auto wake = [&monitor, waiter] { monitor.wake(waiter); };
-    if (done()) return wake();
+    const auto wake = [&monitor, waiter, connected, core = core_.get()] {
+      *connected = *connected || core->session().connected();
+      monitor.wake(waiter);
+    };
+    if (core_->failed() || core_->session().connected()) return wake();
     connection = core_->when_connected(wake);
     timer = monitor.at(detail::deadline_after(monitor.now(), timeout), wake);
   });
@@ -192,7 +195,7 @@ bool client::wait_for_connection(saturating<std::chrono::nanoseconds> timeout) {
     monitor.cancel(timer);
     core_->forget_connected(connection);
     if (core_->failed()) core_->failed()->raise();
-    return core_->session().connected();
+    return *connected;
   });
 }
 

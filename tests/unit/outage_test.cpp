@@ -34,7 +34,11 @@ struct world {
     lock = std::make_shared<detail::cohort>(client.core, "/q", detail::contender_kind::lock, detail::cohort_options{});
     lock->open();
   }
-  ~world() { lock->shut(); }
+  ~world() {
+    lock->shut();
+    client.own->run([this] { client.core->close([] {}); });
+    client.advance(1min);  // beyond `close_timeout`: what has no answer is given up
+  }
 
   client_options options(std::chrono::milliseconds connect_timeout) {
     auto made = scripted_client::silent();
