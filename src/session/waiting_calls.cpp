@@ -3,13 +3,26 @@
 
 namespace latchkey::detail {
 
+void waiting_calls::add(const std::shared_ptr<waiting_line>& line) {
+  if (round_time_ <= duration::zero()) return;
+  if (lines_.size() >= enough_) {
+    forget_gone();
+    enough_ = 2 * lines_.size() + 64;
+  }
+  lines_.push_back(line);
+}
+
+void waiting_calls::forget_gone() {
+  std::erase_if(lines_, [](const auto& each) { return each.expired(); });
+}
+
 /// The timer is left to run when no call waits any more: it is set once in a while, not once a call.
 void waiting_calls::run() {
   if (round_time_ <= duration::zero()) return;
   timer_ = own_.in(round_time_, [this] {
     timer_ = {};
     ++round_;
-    std::erase_if(lines_, [](const auto& each) { return each.expired(); });
+    forget_gone();
     if (count_ == 0) return;
     for (const auto& each : lines_) {
       if (const auto line = each.lock()) line->on_round(round_);

@@ -30,7 +30,7 @@ class waiting_calls {
   waiting_calls(monitor& own, duration long_wait) : own_{own}, round_time_{long_wait / rounds} {}
 
   /// It is told of rounds for as long as it lives.
-  void add(const std::shared_ptr<waiting_line>& line) { lines_.push_back(line); }
+  void add(const std::shared_ptr<waiting_line>& line);
 
   void one_more() {
     ++count_;
@@ -51,10 +51,12 @@ class waiting_calls {
   static constexpr std::uint32_t rounds = 4;
 
   void run();
+  void forget_gone();
 
   monitor& own_;
   const duration round_time_;
-  std::vector<std::weak_ptr<waiting_line>> lines_;
+  std::vector<std::weak_ptr<waiting_line>> lines_;  // which keep the memory of those that have gone
+  std::size_t enough_ = 0;                          // of them to look for such ones
   std::size_t count_ = 0;
   std::uint32_t round_ = 0;
   timer_id timer_;
