@@ -9,37 +9,15 @@
 #include <chrono>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include <doctest/doctest.h>
 
 #include "support/reached.hpp"
 #include "support/support.hpp"
+#include "support/two_clients.hpp"
 
 namespace latchkey::testing {
-namespace {
-
-/// Another thread than that of the test.
-template <class Callable>
-void elsewhere(Callable what) {
-  std::thread{std::move(what)}.join();
-}
-
-/// Of one path: `lock` is under test, `rival` wants it alone.
-template <class Lock>
-struct two_clients {
-  std::string path = fresh_path();
-  client one{servers().connect_string(), quick()};
-  client two{servers().connect_string(), quick()};
-  Lock lock{one, path};
-  Lock rival{two, path};
-
-  bool is_free() { return bool{rival.try_acquire_for(patience())}; }
-  bool is_held() { return !rival.try_acquire(); }
-};
-
-}  // namespace
 
 TEST_SUITE("guard") {
   TEST_CASE("the guard of a writer becomes one of a reader, which any thread releases") {

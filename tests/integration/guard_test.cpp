@@ -8,7 +8,6 @@
 #include <stop_token>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include "support/family.hpp"
 #include "support/reached.hpp"
 #include "support/support.hpp"
+#include "support/two_clients.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -36,28 +36,9 @@ struct guarded_reader : shared_mutex {
   grant held() const { return held_shared(); }
 };
 
-/// Another thread than that of the test.
-template <class Callable>
-void elsewhere(Callable what) {
-  std::thread{std::move(what)}.join();
-}
-
-/// Two clients of one path: `lock` is under test, `rival` wants it alone.
+/// The rival wants the lock alone.
 template <class Lock>
-struct rivals {
-  std::string path = fresh_path();
-  client one{servers().connect_string(), quick()};
-  client two{servers().connect_string(), quick()};
-  Lock lock{one, path};
-  std::conditional_t<std::is_same_v<Lock, guarded_reader>, writer, Lock> rival{two, path};
-
-  bool is_free() {
-    const bool taken = rival.try_lock_for(patience());
-    if (taken) rival.unlock();
-    return taken;
-  }
-  bool is_held() { return !rival.try_lock(); }
-};
+using rivals = two_clients<Lock, std::conditional_t<std::is_same_v<Lock, guarded_reader>, writer, Lock>>;
 
 constexpr const char* wrong = "by a fiber that has not locked it, and was ignored";
 
