@@ -117,32 +117,28 @@ grant shared_state::held_shared() {
 // From writing to reading ----------
 
 void shared_state::downgrade() {
-  auto& monitor = core_->monitor();
   const auto fiber = current_fiber();
-  const auto me = monitor.run([&] {
-    require_writer(writers_->holder().unlocks(fiber));
-    return begin_downgrade(fiber);
-  });
-  await(monitor, me, {}, [](const auto&) {});
+  become_reader(fiber, [fiber](const owner& writer) { return writer.unlocks(fiber); });
 }
 
 guard shared_state::downgrade(const grant& writer) {
-  auto& monitor = core_->monitor();
   const auto reader = new_holder();
-  const auto me = monitor.run([&] {
-    require_writer(writers_->holder().is(writer));
-    return begin_downgrade(reader);
-  });
-  await(monitor, me, {}, [](const auto&) {});
+  become_reader(reader, [&writer](const owner& present) { return present.is(writer); });
   return guard_of_reader(reader);
 }
 
-void shared_state::require_writer(bool is_writer) const {
-  if (is_writer) return;
-  throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
-                          path_ +
-                              ": the caller does not hold the lock as the writer; call lock() before downgrade(), "
-                              "or acquire() before downgrade(guard)"};
+/// @param is_caller whether the writer is who calls
+template <class Predicate>
+void shared_state::become_reader(std::uint64_t reader, Predicate is_caller) {
+  auto& monitor = core_->monitor();
+  const auto me = monitor.run([&] {
+    if (is_caller(writers_->holder())) return begin_downgrade(reader);
+    throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
+                            path_ +
+                                ": the caller does not hold the lock as the writer; call lock() before downgrade(), "
+                                "or acquire() before downgrade(guard)"};
+  });
+  await(monitor, me, {}, [](const auto&) {});
 }
 
 std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t reader) {

@@ -52,7 +52,8 @@ class shared_state : public lock_calls<shared_state>, public std::enable_shared_
  private:
   friend class lock_calls<shared_state>;
 
-  void require_writer(bool is_writer) const;
+  template <class Predicate>
+  void become_reader(std::uint64_t reader, Predicate is_caller);
   guard guard_of_reader(std::uint64_t reader);
 
   /// For the guards of readers.

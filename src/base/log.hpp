@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ struct log_field {
   log_field(std::string_view name, std::chrono::nanoseconds time)
       : log_field{name, std::chrono::floor<std::chrono::milliseconds>(time).count()} {}
 };
+
+/// @returns the id of a session as ZooKeeper's own log writes it.
+inline std::string session_name(std::int64_t id) { return fmt::format("{:#x}", id); }
 
 /// @returns whether anybody listens: what costs to be said need not be said otherwise.
 bool log_enabled(log_level level) noexcept;

@@ -43,7 +43,7 @@ void report_long_wait(client_core& core, const std::string& path, const rule& ki
     session.submit({.kind = operation::get, .path = join(absolute, holder)}, [=](const reply& read) {
       if (read.code != reply_code::ok) return;
       const auto owner = read_owner(read.data);
-      log(log_level::info, fmt::format("{} for the lock", calls == 1 ? "a call waits long" : "calls wait long"),
+      log(log_level::info, calls == 1 ? "a call waits long for the lock" : "calls wait long for the lock",
           {{"path", path},
            {"waited_ms", waited},
            {"waiting_calls", calls},
@@ -52,7 +52,7 @@ void report_long_wait(client_core& core, const std::string& path, const rule& ki
            {"holder_host", cut(owner.host)},
            {"holder_pid", owner.pid == 0 ? std::string{} : fmt::to_string(owner.pid)},
            {"holder_data", owner.label.empty() ? cut(read.data) : std::string_view{}},
-           {"holder_session", fmt::format("{:#x}", read.stat.ephemeral_owner)}});
+           {"holder_session", session_name(read.stat.ephemeral_owner)}});
     });
   });
 }

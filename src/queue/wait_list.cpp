@@ -11,11 +11,9 @@
 namespace latchkey::detail {
 
 std::shared_ptr<waiter> wait_list::make() {
-  core_.waiting_calls().one_more();
   if (spare_.empty() || !is_sole_owner(spare_.front())) {
     auto me = std::make_shared<waiter>();
     me->at = line_.insert(line_.end(), me);
-    me->since = core_.waiting_calls().round();
     return me;
   }
   const auto& me = spare_.front();
@@ -23,7 +21,6 @@ std::shared_ptr<waiter> wait_list::make() {
   line_.splice(line_.end(), spare_, spare_.begin());
   if (std::exchange(me->woken, false)) me->point.reset();
   me->entering = false;
-  me->since = core_.waiting_calls().round();
   me->why = nullptr;
   me->what.store(waiter::outcome::waiting, std::memory_order_relaxed);
   return me;

@@ -63,10 +63,12 @@ class wait_list final : waiting_line {
   /// try is bounded by the ensemble's answer, and by `client_core::end_of_try()`.
   template <class Owner>
   std::shared_ptr<waiter> add(std::uint64_t fiber, limit how, Owner& owner) {
-    if (!std::exchange(listed_, true))
-      core_.waiting_calls().add(std::shared_ptr<waiting_line>{owner.shared_from_this(), this});
+    auto& calls = core_.waiting_calls();
+    if (!std::exchange(listed_, true)) calls.add(std::shared_ptr<waiting_line>{owner.shared_from_this(), this});
+    calls.one_more();
     auto me = make();
     me->fiber = fiber;
+    me->since = calls.round();
     me->once = me->ends_by_itself = how.once;
     if (how.once) how.deadline = core_.end_of_try();
     if (how.deadline != never) {

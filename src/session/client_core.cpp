@@ -112,7 +112,7 @@ void client_core::on_connected(bool new_session) {
   log(outage ? log_level::warning : log_level::info,
       new_session ? "connected with a new session" : "connected again with the same session",
       {{"server", info.server},
-       {"session", fmt::format("{:#x}", info.id)},
+       {"session", session_name(info.id)},
        {"session_timeout_ms", info.timeout},
        {"outage_ms", outage ? fmt::to_string(to_ms(*outage).count()) : std::string{}}});
   // The order is the order on the wire: first what is to be deleted (but for what is gathered), then proofs, then who
@@ -129,7 +129,7 @@ void client_core::on_disconnected() {
   const auto& info = session_.info();
   begin_outage();
   log(log_level::warning, "the connection was lost; connecting again",
-      {{"server", info.server}, {"session", fmt::format("{:#x}", info.id)}, {"grants", keeper_.grants()}});
+      {{"server", info.server}, {"session", session_name(info.id)}, {"grants", keeper_.grants()}});
   keeper_.on_disconnected();
   tell({.what = client_event::kind::disconnected});
   if (options_.when_lost == loss_policy::at_disconnection) keeper_.lose_all(loss_reason::deadline_passed);
@@ -141,7 +141,7 @@ void client_core::on_session_over(session_end why) {
     case session_end::expired:
       begin_outage();
       log(log_level::warning, "the session is over, and its locks are lost; beginning a new one",
-          {{"session", fmt::format("{:#x}", session_.info().id)}, {"grants", keeper_.grants()}});
+          {{"session", session_name(session_.info().id)}, {"grants", keeper_.grants()}});
       keeper_.lose_all(loss_reason::session_expired);
       tell({.what = client_event::kind::session_expired});
       for_each_observer([](session_observer& observer) { observer.on_session_over(); });

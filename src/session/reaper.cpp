@@ -225,9 +225,8 @@ void reaper::conclude(std::uint64_t id, reply_code code) {
 
 void reaper::remember_refused(const std::string& path, reply_code code) {
   log(log_level::error,
-      "the ensemble refused to delete a node of this client, which stays until the session ends; grant the permission "
-      "d "
-      "on its parent",
+      "the ensemble refused to delete a node of this client, which stays until the session ends; grant the "
+      "permission d on its parent",
       {{"node", path}, {"code", zookeeper_name(code)}});
   if (code != reply_code::no_permission) return;
   refused_.insert(path);

@@ -158,7 +158,7 @@ void session::give_up() {
   log(log_level::error,
       "the session connected again and again without an answer to any request, probably because a request or the list "
       "of its watches exceeds jute.maxbuffer of the servers; beginning a new one",
-      {{"session", fmt::format("{:#x}", info_.id)}, {"connections", silence_.connections()}});
+      {{"session", session_name(info_.id)}, {"connections", silence_.connections()}});
   end(session_end::expired);
 }
 
