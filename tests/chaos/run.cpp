@@ -117,7 +117,23 @@ class run {
       log_.tell(slot.process_name(), event_kind::hung, "it did not get every lock once more");
       all = false;
     }
+    if (!all) tell_queues();
     return all;
+  }
+
+  /// Who stands in whose way.
+  void tell_queues() {
+    for (int lock = 0; lock < how_.locks; ++lock) {
+      for (const auto& name : servers_.children(lock_path(lock))) {
+        const auto node = fmt::format("{}/{}", lock_path(lock), name);
+        if (const auto stat = servers_.exists(node)) {
+          log_.tell("chaos", event_kind::note,
+                    fmt::format("still in the queue: {} czxid={:#x} session={:#x} {}", node, stat->czxid,
+                                stat->ephemeral_owner, servers_.get(node).value_or("")),
+                    lock);
+        }
+      }
+    }
   }
 
   void wait_for_killed_sessions() {
