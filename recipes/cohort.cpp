@@ -25,11 +25,11 @@ cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_ki
 
 // Callers ----------
 
-std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, time_point until) {
   require_working(*core_, path_);
-  if (!how.once) owner_.refuse(fiber);
+  if (until != at_once) owner_.refuse(fiber);
   const bool busy = owner_ || !line_.empty();
-  return queue_up(fiber, how, busy || core_->is_cut_off());
+  return queue_up(fiber, until, busy || core_->is_cut_off());
 }
 
 void cohort::leave() {

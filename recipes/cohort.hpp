@@ -33,7 +33,7 @@ class cohort final : public shared_entry, public lock_calls<cohort> {
   cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, cohort_options options);
 
   // With the monitor:
-  std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
   void leave();
   grant current() const { return owner_.current(); }
   bool is_owned() const noexcept { return static_cast<bool>(owner_); }

@@ -36,14 +36,14 @@ std::shared_ptr<fair_place> fair_line::enqueue(duration timeout, std::stop_token
   return place;
 }
 
-std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, time_point until) {
   require_open();
-  if (!how.once) owner_.refuse(fiber);
-  const auto place = std::make_shared<fair_place>(shared_from_this(), patience_of(how.once));
+  if (until != at_once) owner_.refuse(fiber);
+  const auto place = std::make_shared<fair_place>(shared_from_this(), patience_of(until == at_once));
   const bool hopeless = owner_ || !places_.empty() || core_->is_cut_off();
-  await(place, fiber, how);
+  await(place, fiber, until);
   auto me = place->caller_;
-  if (how.once && hopeless) {
+  if (until == at_once && hopeless) {
     place->conclude(waiter::outcome::refused);
   } else {
     if (places_.empty() && !owner_) anticipation_.wanted(core_->monitor().now());
@@ -80,8 +80,8 @@ void fair_line::require_open() const {
   if (shut_) throw_destroyed(path_);
 }
 
-void fair_line::await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, limit how) {
-  place->caller_ = line_.add(fiber, how, *this);
+void fair_line::await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, time_point until) {
+  place->caller_ = line_.add(fiber, until, *this);
   place->caller_->place = place;
 }
 

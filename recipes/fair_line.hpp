@@ -37,7 +37,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   std::shared_ptr<fair_place> enqueue(duration timeout, std::stop_token stop);
 
   // With the monitor:
-  std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
   void cancel(const std::shared_ptr<waiter>& who);
   void leave();
   grant current() const { return owner_.current(); }
@@ -48,7 +48,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   friend class lock_calls<fair_line>;
 
   void require_open() const;
-  void await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, limit how);
+  void await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, time_point until);
   void add(const std::shared_ptr<fair_place>& place);
   void remove(const std::shared_ptr<fair_place>& place);
   void turn_of(const std::shared_ptr<fair_place>& place);
@@ -84,9 +84,9 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   bool spent() const noexcept { return spent_; }
 
   // With the monitor: the same without waiting.
-  std::shared_ptr<waiter> begin_to_queue(std::uint64_t fiber, time_point deadline = never);
+  std::shared_ptr<waiter> begin_to_queue(std::uint64_t fiber, time_point until = never);
   std::shared_ptr<waiter> begin_to_queue_again(std::uint64_t fiber);
-  std::shared_ptr<waiter> begin_to_wait(std::uint64_t fiber, limit how);
+  std::shared_ptr<waiter> begin_to_wait(std::uint64_t fiber, time_point until);
 
  private:
   friend class fair_line;

@@ -35,7 +35,7 @@ bool fair_place::wait(duration timeout, std::stop_token stop) {
   const auto fiber = current_fiber();
   const bool stopped = stop.stop_requested();
   const auto me = monitor.run([&]() -> std::shared_ptr<waiter> {
-    if (!stopped) return begin_to_wait(fiber, limit::within(timeout, monitor.now()));
+    if (!stopped) return begin_to_wait(fiber, end_of_call(timeout, monitor.now()));
     require_place();
     return nullptr;
   });
@@ -73,11 +73,11 @@ void fair_place::raise_refused() const {
                           "the ticket was cancelled during the call; call enqueue() for another one"};
 }
 
-std::shared_ptr<waiter> fair_place::begin_to_queue(std::uint64_t fiber, time_point deadline) {
+std::shared_ptr<waiter> fair_place::begin_to_queue(std::uint64_t fiber, time_point until) {
   line_->require_open();
   failed_.reset();
   for_place_ = true;
-  line_->await(shared_from_this(), fiber, {false, deadline});
+  line_->await(shared_from_this(), fiber, until);
   line_->add(shared_from_this());
   auto me = caller_;
   start();
@@ -90,10 +90,10 @@ std::shared_ptr<waiter> fair_place::begin_to_queue_again(std::uint64_t fiber) {
   return begin_to_queue(fiber);
 }
 
-std::shared_ptr<waiter> fair_place::begin_to_wait(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> fair_place::begin_to_wait(std::uint64_t fiber, time_point until) {
   require_place();
   line_->owner_.refuse(fiber);
-  line_->await(shared_from_this(), fiber, how);
+  line_->await(shared_from_this(), fiber, until);
   auto me = caller_;
   if (entry_->granted() && entry_->refresh()) line_->turn_of(shared_from_this());
   if (!entry_->proving()) refuse_try();

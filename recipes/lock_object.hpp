@@ -85,7 +85,7 @@ class lock_calls : public guarded {
   /// Waits: suspends the fiber or blocks the thread. @returns whether the lock was taken.
   bool acquire(duration timeout, std::stop_token stop) {
     return call(
-        own(), timeout, std::move(stop), [this](auto fiber, auto how) { return me().enter(fiber, how); },
+        own(), timeout, std::move(stop), [this](auto fiber, auto until) { return me().enter(fiber, until); },
         [this](const auto& who) { me().cancel(who); });
   }
 

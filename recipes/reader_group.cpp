@@ -59,14 +59,14 @@ reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, 
 
 // Callers ----------
 
-std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, time_point until) {
   require_working(*core_, path_);
   const bool reading = is_reading(fiber);
-  if (reading && !how.once) {
+  if (reading && until != at_once) {
     // If a writer came in between, both would wait for ever.
     refuse_deadlock(path_, "this fiber already holds the lock as a reader; call unlock_shared() first");
   }
-  return queue_up(fiber, how, reading || state_ == state::delayed);
+  return queue_up(fiber, until, reading || state_ == state::delayed);
 }
 
 bool reader_group::leave(std::uint64_t fiber) {

@@ -28,7 +28,7 @@ class reader_group final : public shared_entry {
   /// @param path as the user calls it; below the chroot
   reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options);
 
-  std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
   /// @returns whether the fiber was reading.
   bool leave(std::uint64_t fiber);
 

@@ -32,10 +32,10 @@ void shared_entry::shut() noexcept {
 
 // Callers ----------
 
-std::shared_ptr<waiter> shared_entry::queue_up(std::uint64_t fiber, limit how, bool hopeless) {
-  auto me = line_.add(fiber, how, *this);
+std::shared_ptr<waiter> shared_entry::queue_up(std::uint64_t fiber, time_point until, bool hopeless) {
+  auto me = line_.add(fiber, until, *this);
   me->entering = true;
-  if (how.once && (hopeless || !gate_open())) {
+  if (until == at_once && (hopeless || !gate_open())) {
     line_.conclude(me, waiter::outcome::refused);
   } else if (line_.size() == 1) {
     const auto now = core_->monitor().now();

@@ -70,7 +70,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   virtual void on_remote_waiters();
 
   /// @returns the call that waits. @param hopeless whether a try is refused at once
-  std::shared_ptr<waiter> queue_up(std::uint64_t fiber, limit how, bool hopeless);
+  std::shared_ptr<waiter> queue_up(std::uint64_t fiber, time_point until, bool hopeless);
   /// Does what can be done now for those who wait, or with an entry that no caller wants.
   void advance(time_point now);
   void rest_if_unwanted(time_point now);

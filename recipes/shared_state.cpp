@@ -40,13 +40,13 @@ void shared_state::shut() noexcept {
 
 // To write ----------
 
-std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, time_point until) {
   if (readers_->is_reading(fiber)) {
-    if (how.once) return refused();
+    if (until == at_once) return refused();
     refuse_deadlock(path_,
                     "this fiber holds the lock as a reader, and there is no upgrade; call unlock_shared() first");
   }
-  return writers_->enter(fiber, how);
+  return writers_->enter(fiber, until);
 }
 
 void shared_state::leave() {
@@ -58,16 +58,16 @@ void shared_state::leave() {
 
 bool shared_state::acquire_shared(duration timeout, std::stop_token stop) {
   return call(
-      core_->monitor(), timeout, std::move(stop), [this](auto fiber, auto how) { return enter_shared(fiber, how); },
+      core_->monitor(), timeout, std::move(stop), [this](auto fiber, auto until) { return enter_shared(fiber, until); },
       [this](const auto& who) { cancel_shared(who); });
 }
 
-std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, limit how) {
+std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, time_point until) {
   if (writers_->is_owner(fiber)) {
-    if (how.once) return refused();
+    if (until == at_once) return refused();
     refuse_deadlock(path_, "this fiber holds the lock as the writer; call downgrade() to become a reader");
   }
-  return readers_->enter(fiber, how);
+  return readers_->enter(fiber, until);
 }
 
 guard shared_state::acquire_shared_guard(duration timeout, std::stop_token stop) {

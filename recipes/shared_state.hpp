@@ -36,8 +36,8 @@ class shared_state : public lock_calls<shared_state>, public std::enable_shared_
   grant held_shared();
 
   // With the monitor: the same without waiting.
-  std::shared_ptr<waiter> enter(std::uint64_t fiber, limit how);
-  std::shared_ptr<waiter> enter_shared(std::uint64_t fiber, limit how);
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
+  std::shared_ptr<waiter> enter_shared(std::uint64_t fiber, time_point until);
   void cancel(const std::shared_ptr<waiter>& who) { writers_->cancel(who); }
   void cancel_shared(const std::shared_ptr<waiter>& who) { readers_->cancel(who); }
   void leave();

@@ -20,16 +20,13 @@
 
 namespace latchkey::detail {
 
-/// How long a call waits.
-struct limit {
-  bool once = false;  ///< only for the ensemble's answer
-  time_point deadline = never;
+/// As the end of a call: it tries once, and waits for the ensemble's answer only.
+inline constexpr time_point at_once = time_point::min();
 
-  static limit within(duration timeout, time_point now) noexcept {
-    if (timeout <= duration::zero()) return {true, never};
-    return {false, deadline_after(now, timeout)};
-  }
-};
+/// @returns until when a call waits: `at_once`, a time, or `never`.
+constexpr time_point end_of_call(duration timeout, time_point now) noexcept {
+  return timeout <= duration::zero() ? at_once : deadline_after(now, timeout);
+}
 
 /// One call that waits. Written with the monitor held; once `what` is no longer `waiting`, read from anywhere.
 struct waiter {
@@ -62,17 +59,17 @@ class wait_list final : waiting_line {
   /// @returns a waiter at the end of the list. When its time is over it is given to `owner.cancel()`, still waiting. A
   /// try is bounded by the ensemble's answer, and by `client_core::end_of_try()`.
   template <class Owner>
-  std::shared_ptr<waiter> add(std::uint64_t fiber, limit how, Owner& owner) {
+  std::shared_ptr<waiter> add(std::uint64_t fiber, time_point until, Owner& owner) {
     auto& calls = core_.waiting_calls();
     if (!std::exchange(listed_, true)) calls.add(std::shared_ptr<waiting_line>{owner.shared_from_this(), this});
     calls.one_more();
     auto me = make();
     me->fiber = fiber;
     me->since = calls.round();
-    me->once = me->ends_by_itself = how.once;
-    if (how.once) how.deadline = core_.end_of_try();
-    if (how.deadline != never) {
-      me->timer = core_.monitor().at(how.deadline, [me, weak = owner.weak_from_this()] {
+    me->once = me->ends_by_itself = until == at_once;
+    if (until == at_once) until = core_.end_of_try();
+    if (until != never) {
+      me->timer = core_.monitor().at(until, [me, weak = owner.weak_from_this()] {
         me->timer = {};
         me->ends_by_itself = true;
         const auto self = weak.lock();
@@ -127,14 +124,14 @@ bool await(monitor& own, const std::shared_ptr<waiter>& me, std::stop_token stop
   return me->what == waiter::outcome::granted;
 }
 
-/// A whole call: `enter(fiber, limit)` with the monitor held, then the wait for the waiter that it returns.
+/// A whole call: `enter(fiber, until)` with the monitor held, then the wait for the waiter that it returns.
 /// @returns whether it was granted; false if `stop` has been requested already.
 template <class Enter, class Cancel>
 bool call(monitor& own, duration timeout, std::stop_token stop, Enter enter, Cancel cancel) {
   if (stop.stop_requested() && !own.forked()) return false;
   const auto fiber = current_fiber();
   const bool endless = timeout == duration::max();  // needs no clock
-  const auto me = own.run([&] { return enter(fiber, endless ? limit{} : limit::within(timeout, own.now())); });
+  const auto me = own.run([&] { return enter(fiber, endless ? never : end_of_call(timeout, own.now())); });
   return await(own, me, std::move(stop), std::move(cancel));
 }
 

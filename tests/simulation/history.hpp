@@ -73,7 +73,7 @@ class history final : queue_watcher {
   void give_up_place(actor& who);
   void begin(actor& who, call_record call, const std::function<simulated_lock::call()>& enter);
   void cancel_later(actor& who);
-  detail::limit draw_limit(call_record& call);
+  detail::time_point draw_end(call_record& call);
   void finish_call(actor& who);
   void on_granted(actor& who);
   void on_refused(actor& who);

@@ -50,12 +50,12 @@ void history::begin_call(actor& who) {
   }
   who.what = wish::lock;
   call_record call;
-  const auto how = draw_limit(call);
-  begin(who, call, [&] { return lock.enter(who.fiber, who.mode, how); });
+  const auto until = draw_end(call);
+  begin(who, call, [&] { return lock.enter(who.fiber, who.mode, until); });
   cancel_later(who);
 }
 
-detail::limit history::draw_limit(call_record& call) {
+detail::time_point history::draw_end(call_record& call) {
   auto& random = time_.random();
   const auto kind = random.below(10);
   auto timeout = duration::max();
@@ -67,7 +67,7 @@ detail::limit history::draw_limit(call_record& call) {
     timeout = random.between(1ms, plan_.timeout);
     call.deadline = time_.now() + timeout;
   }
-  return detail::limit::within(timeout, time_.now());
+  return detail::end_of_call(timeout, time_.now());
 }
 
 void history::cancel_later(actor& who) {
@@ -205,8 +205,8 @@ void history::wait_for_place(actor& who) {
     }
     who.what = wish::lock;
     call_record call;
-    const auto how = draw_limit(call);
-    begin(who, call, [&] { return who.object->handle.wait(who.place, who.fiber, how); });
+    const auto until = draw_end(call);
+    begin(who, call, [&] { return who.object->handle.wait(who.place, who.fiber, until); });
     cancel_later(who);
   });
 }

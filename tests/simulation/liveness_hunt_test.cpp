@@ -83,7 +83,7 @@ struct hunt {
     return plan;
   }
   std::shared_ptr<detail::waiter> enter(simulated_client& client, detail::cohort& cohort) {
-    auto call = client.run([&] { return cohort.enter(1, {}); });
+    auto call = client.run([&] { return cohort.enter(1, detail::never); });
     time.run_until([&] { return !ensemble.children("/q").empty(); }, time.now() + 1min);
     time.run_for(100ms);
     return call;

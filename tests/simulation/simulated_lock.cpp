@@ -43,11 +43,11 @@ void simulated_lock::shut() {
   if (shared_) shared_->shut();
 }
 
-simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detail::limit how) {
+simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detail::time_point until) {
   return client_.run([&] {
-    if (turns_) return turns_->enter(fiber, how);
-    if (fair_) return fair_->enter(fiber, how);
-    return what == contender_kind::read ? shared_->enter_shared(fiber, how) : shared_->enter(fiber, how);
+    if (turns_) return turns_->enter(fiber, until);
+    if (fair_) return fair_->enter(fiber, until);
+    return what == contender_kind::read ? shared_->enter_shared(fiber, until) : shared_->enter(fiber, until);
   });
 }
 
@@ -88,8 +88,8 @@ simulated_lock::call simulated_lock::queue_again(const place& in, std::uint64_t 
   return client_.run([&] { return in->begin_to_queue_again(fiber); });
 }
 
-simulated_lock::call simulated_lock::wait(const place& in, std::uint64_t fiber, detail::limit how) {
-  return client_.run([&] { return in->begin_to_wait(fiber, how); });
+simulated_lock::call simulated_lock::wait(const place& in, std::uint64_t fiber, detail::time_point until) {
+  return client_.run([&] { return in->begin_to_wait(fiber, until); });
 }
 
 }  // namespace latchkey::testing

@@ -37,7 +37,7 @@ class simulated_lock {
   using mode = detail::contender_kind;
 
   /// What begins a call throws as the lock does.
-  call enter(std::uint64_t fiber, mode what, detail::limit how);
+  call enter(std::uint64_t fiber, mode what, detail::time_point until = detail::never);
   void cancel(const call& who, mode what);
   void leave(std::uint64_t fiber, mode what);
   call downgrade(std::uint64_t fiber);
@@ -47,7 +47,7 @@ class simulated_lock {
   place make_place() { return std::make_shared<detail::fair_place>(fair_, detail::patience::keep); }
   call queue(const place& in, std::uint64_t fiber);
   call queue_again(const place& in, std::uint64_t fiber);
-  call wait(const place& in, std::uint64_t fiber, detail::limit how);
+  call wait(const place& in, std::uint64_t fiber, detail::time_point until = detail::never);
 
   void shut();
 

@@ -47,12 +47,12 @@ TEST_SUITE("allocations") {
     simulated_lock::call waiting;
     std::uint64_t fiber = 1;
     const auto turn = [&] {  // one comes, the one ahead leaves, so that it has the lock
-      auto next = lock.enter(++fiber, contender_kind::lock, {});
+      auto next = lock.enter(++fiber, contender_kind::lock);
       lock.leave(fiber - 1, contender_kind::lock);
       waiting = std::move(next);
       if (waiting->what != outcome::granted) std::abort();
     };
-    REQUIRE(w.ends(lock.enter(fiber, contender_kind::lock, {}), outcome::granted));
+    REQUIRE(w.ends(lock.enter(fiber, contender_kind::lock), outcome::granted));
     for (int i = 0; i < 10; ++i) turn();  // from half the turns on the holder asks who is outside
     w.time.run_for(1s);
     for (int i = 0; i < 100; ++i) turn();
@@ -72,11 +72,11 @@ TEST_SUITE("allocations") {
       simulated_lock lock{w.one, "/q", {.family = family, .linger = 1h}};
       simulated_lock::call call;
       const auto again = [&] {
-        call = lock.enter(1, mode, {});
+        call = lock.enter(1, mode);
         if (call->what != outcome::granted) std::abort();
         lock.leave(1, mode);
       };
-      REQUIRE(w.ends(lock.enter(1, mode, {}), outcome::granted));
+      REQUIRE(w.ends(lock.enter(1, mode), outcome::granted));
       lock.leave(1, mode);  // it asks who is outside
       w.time.run_for(1s);
       for (int i = 0; i < 10; ++i) again();
@@ -93,12 +93,12 @@ TEST_SUITE("allocations") {
     simulated_lock lock{w.one, "/q", {lock_family::shared}};
     simulated_lock::call joining;
     const auto read = [&] {
-      joining = lock.enter(2, contender_kind::read, {});
+      joining = lock.enter(2, contender_kind::read);
       if (joining->what != outcome::granted) std::abort();
       lock.leave(2, contender_kind::read);
     };
-    REQUIRE(w.ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
-    REQUIRE(w.ends(lock.enter(2, contender_kind::read, {}), outcome::granted));  // nobody outside waits, it has asked
+    REQUIRE(w.ends(lock.enter(1, contender_kind::read), outcome::granted));
+    REQUIRE(w.ends(lock.enter(2, contender_kind::read), outcome::granted));  // nobody outside waits, it has asked
     lock.leave(2, contender_kind::read);
     for (int i = 0; i < 10; ++i) read();
     CHECK(allocations_of([&] {

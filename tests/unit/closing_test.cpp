@@ -14,9 +14,9 @@ TEST_SUITE("closing") {
   TEST_CASE("those who wait are not let in one after another") {
     calm_world w;
     simulated_lock lock{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(lock.enter(1, contender_kind::lock, {}), outcome::granted));
+    REQUIRE(w.ends(lock.enter(1, contender_kind::lock), outcome::granted));
     std::vector<simulated_lock::call> calls;
-    for (std::uint64_t fiber = 2; fiber <= 500; ++fiber) calls.push_back(lock.enter(fiber, contender_kind::lock, {}));
+    for (std::uint64_t fiber = 2; fiber <= 500; ++fiber) calls.push_back(lock.enter(fiber, contender_kind::lock));
     REQUIRE(w.queued(500));
     w.time.run_for(10s);  // the proof at the beginning is too old to grant by
     w.one.connector().forget_sent();

@@ -16,7 +16,7 @@ struct downgrade_world : calm_world {
   grant writing;
 
   downgrade_world() {
-    const auto writer = lock.enter(1, contender_kind::write, {});
+    const auto writer = lock.enter(1, contender_kind::write);
     REQUIRE(ends(writer, outcome::granted));
     writing = lock.current(1, contender_kind::write);
   }
@@ -27,9 +27,9 @@ struct downgrade_world : calm_world {
 TEST_SUITE("downgrade") {
   TEST_CASE("readers that wait are let in, a writer that waits is not") {
     downgrade_world w;
-    const auto reader = w.other.enter(1, contender_kind::read, {});
+    const auto reader = w.other.enter(1, contender_kind::read);
     REQUIRE(w.queued(2));
-    const auto writer = w.other.enter(2, contender_kind::write, {});
+    const auto writer = w.other.enter(2, contender_kind::write);
     REQUIRE(w.queued(3));
     REQUIRE(w.ends(w.lock.downgrade(1), outcome::granted));
     REQUIRE(w.ends(reader, outcome::granted));
@@ -43,7 +43,7 @@ TEST_SUITE("downgrade") {
 
   TEST_CASE("the readers of the writer's own object that wait are let in, too") {
     downgrade_world w;
-    const auto reader = w.lock.enter(2, contender_kind::read, {});
+    const auto reader = w.lock.enter(2, contender_kind::read);
     REQUIRE(w.queued(2));
     REQUIRE(w.ends(w.lock.downgrade(1), outcome::granted));
     CHECK(w.ends(reader, outcome::granted));
@@ -60,7 +60,7 @@ TEST_SUITE("downgrade") {
   TEST_CASE(
       "the reader's token is larger than its own as a writer and smaller than those of writers that wait already") {
     downgrade_world w;
-    const auto next = w.other.enter(1, contender_kind::write, {});
+    const auto next = w.other.enter(1, contender_kind::write);
     REQUIRE(w.queued(2));
     REQUIRE(w.ends(w.lock.downgrade(1), outcome::granted));
     const auto reading = w.lock.current(1, contender_kind::read).fence();
@@ -74,7 +74,7 @@ TEST_SUITE("downgrade") {
     for (const auto what : {trap::lost_before_effect, trap::lost_after_effect, trap::lost_then_late}) {
       CAPTURE(static_cast<int>(what));
       downgrade_world w;
-      const auto writer = w.other.enter(1, contender_kind::write, {});
+      const auto writer = w.other.enter(1, contender_kind::write);
       REQUIRE(w.queued(2));
       w.one.connector().set_trap(operation::replace, what);
       REQUIRE(w.ends(w.lock.downgrade(1), outcome::granted));
@@ -108,7 +108,7 @@ TEST_SUITE("downgrade") {
     REQUIRE(w.ends(call, outcome::failed));
     CHECK(call->why->code == errc::lock_lost);
     CHECK_FALSE(w.lock.current(1, contender_kind::write));
-    const auto next = w.lock.enter(2, contender_kind::write, {});
+    const auto next = w.lock.enter(2, contender_kind::write);
     w.time.run_for(1s);
     CHECK(next->what == outcome::waiting);
     w.lock.leave(1, contender_kind::write);

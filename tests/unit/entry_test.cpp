@@ -22,8 +22,9 @@ struct world {
     two.connect();
   }
 
-  std::shared_ptr<detail::waiter> enter(simulated_client& client, detail::cohort& cohort, detail::limit how = {}) {
-    return client.run([&] { return cohort.enter(1, how); });
+  std::shared_ptr<detail::waiter> enter(simulated_client& client, detail::cohort& cohort,
+                                        detail::time_point until = detail::never) {
+    return client.run([&] { return cohort.enter(1, until); });
   }
   bool ends(const std::shared_ptr<detail::waiter>& call, outcome how) {
     return time.run_until([&] { return call->what != outcome::waiting; }, time.now() + 1min) && call->what == how;

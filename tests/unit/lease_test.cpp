@@ -37,7 +37,7 @@ struct lone_client {
 
   /// @returns whether the lock is granted within that time.
   bool locked_within(duration most) {
-    const auto call = lock.enter(1, contender_kind::lock, {});
+    const auto call = lock.enter(1, contender_kind::lock);
     return time.run_until([&] { return call->what == outcome::granted; }, time.now() + most);
   }
   grant held() { return lock.current(1, contender_kind::lock); }
@@ -137,7 +137,7 @@ TEST_SUITE("lease") {
     w.lock.leave(1, contender_kind::lock);
     REQUIRE(w.locked_within(10s));
     const auto after = w.held();
-    const auto next = theirs.enter(1, contender_kind::lock, {});
+    const auto next = theirs.enter(1, contender_kind::lock);
     w.time.run_for(8s);
     CHECK(after);
     w.ensemble.cut_server(connection.server()->number(), 1h);
@@ -171,10 +171,10 @@ TEST_SUITE("lease") {
     REQUIRE(time.run_until([&] { return !client.connected(); }, time.now() + 1s));
     REQUIRE(client.connect());
     CHECK(client.session_timeout() == 12s);
-    const auto mine = lock.enter(1, contender_kind::lock, {});
+    const auto mine = lock.enter(1, contender_kind::lock);
     REQUIRE(time.run_until([&] { return mine->what == outcome::granted; }, time.now() + 10s));
     const auto held = lock.current(1, contender_kind::lock);
-    const auto next = theirs.enter(1, contender_kind::lock, {});
+    const auto next = theirs.enter(1, contender_kind::lock);
     time.run_for(20s);
     REQUIRE(held);
     connection.open_hole(1h);

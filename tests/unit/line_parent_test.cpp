@@ -10,12 +10,12 @@ TEST_SUITE("line and parent") {
   TEST_CASE("the path is deleted and taken by others: who follows on our stale number waits for them") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
     w.time.run_for(soon);
     const auto held = line.current(1, lock);
     w.remove_path();
     const auto taken = w.take_over();
-    const auto d = line.enter(2, lock, {});
+    const auto d = line.enter(2, lock);
     w.time.run_for(soon);
     CHECK(held.loss() == loss_reason::node_deleted);
     line.leave(1, lock);
@@ -30,11 +30,11 @@ TEST_SUITE("line and parent") {
       CAPTURE(leaves);
       operated_world w;
       simulated_lock line{w.one, "/q", {lock_family::fair}};
-      REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+      REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
       w.remove_path();
       const auto taken = w.take_over();
-      const auto d = line.enter(2, lock, {});
-      const auto e = line.enter(3, lock, {});
+      const auto d = line.enter(2, lock);
+      const auto e = line.enter(3, lock);
       REQUIRE(w.eventually([&] { return w.nodes().size() == 3; }));
       w.time.run_for(2ms);
       if (leaves) line.leave(1, lock);
@@ -52,13 +52,13 @@ TEST_SUITE("line and parent") {
   TEST_CASE("the parent of a line is watched: with it go all nodes, before their own watches are set") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-    const auto b = line.enter(2, lock, {});
+    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
+    const auto b = line.enter(2, lock);
     REQUIRE(w.queued(2));
     w.time.run_for(1ms);
     line.leave(1, lock);
     REQUIRE(b->what == outcome::granted);
-    const auto c = line.enter(3, lock, {});
+    const auto c = line.enter(3, lock);
     REQUIRE(w.queued(2));
     const auto held = line.current(2, lock);
     w.remove_path();
@@ -67,7 +67,7 @@ TEST_SUITE("line and parent") {
     CHECK(held.loss() == loss_reason::node_deleted);
     CHECK(w.queued(2));  // the one of others, and the third, which has queued again
     line.leave(2, lock);
-    const auto d = line.enter(4, lock, {});
+    const auto d = line.enter(4, lock);
     w.time.run_for(1s);
     CHECK(c->what == outcome::waiting);
     w.remove(taken);
@@ -79,8 +79,8 @@ TEST_SUITE("line and parent") {
   TEST_CASE("the watch on the parent goes with its session: numbers are not compared under the next without another") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-    const auto before = line.enter(2, lock, {});
+    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
+    const auto before = line.enter(2, lock);
     REQUIRE(w.queued(2));
     line.leave(1, lock);
     REQUIRE(w.ends(before, outcome::granted));
@@ -89,13 +89,13 @@ TEST_SUITE("line and parent") {
     w.ensemble.expire(w.session(w.one));
     w.time.run_for(1s);
     REQUIRE(w.one.connect());
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
     const auto number = detail::parse_contender(detail::last_component(w.nodes()[0]))->number;
     w.remove_path();
     const auto taken = w.take_over();
     w.ensemble.set_counter("/q", static_cast<int>(number) + 1);
     const auto held = line.current(1, lock);
-    const auto d = line.enter(2, lock, {});
+    const auto d = line.enter(2, lock);
     REQUIRE(w.eventually([&] { return w.nodes().size() == 2; }));
     w.time.run_for(2ms);
     REQUIRE(held);
@@ -109,11 +109,11 @@ TEST_SUITE("line and parent") {
   TEST_CASE("the same, and the stale one stays: the one behind looks for itself") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
+    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
     const auto held = line.current(1, lock);
     w.remove_path();
     const auto taken = w.take_over();
-    const auto d = line.enter(2, lock, {});
+    const auto d = line.enter(2, lock);
     w.time.run_for(soon);
     CHECK(held.loss() == loss_reason::node_deleted);
     line.leave(1, lock);

@@ -18,7 +18,7 @@ struct linger_world : calm_world {
   simulated_lock other{two, "/q", {lock_family::turns}};
 
   void lock_and_unlock(std::uint64_t fiber = 1) {
-    const auto call = lock.enter(fiber, contender_kind::lock, {});
+    const auto call = lock.enter(fiber, contender_kind::lock);
     REQUIRE(ends(call, outcome::granted));
     lock.leave(fiber, contender_kind::lock);
   }
@@ -34,14 +34,14 @@ TEST_SUITE("linger") {
   TEST_CASE("the lock is had again without a request, under a larger token") {
     linger_world w;
     w.one.connector().forget_sent();
-    CHECK(w.lock.enter(1, contender_kind::lock, {})->what == outcome::granted);
+    CHECK(w.lock.enter(1, contender_kind::lock)->what == outcome::granted);
     CHECK(w.one.connector().sent() == 0);
     CHECK(w.lock.current(1, contender_kind::lock).fence().turn == 1);
   }
 
   TEST_CASE("the place is given up when a contender comes") {
     linger_world w;
-    const auto call = w.other.enter(1, contender_kind::lock, {});
+    const auto call = w.other.enter(1, contender_kind::lock);
     CHECK(w.ends(call, outcome::granted));
     CHECK(w.queued(1));
   }
@@ -63,7 +63,7 @@ TEST_SUITE("linger") {
         w.time.run_for(time);
         CHECK(w.ensemble.children("/q").size() == 1);
       };
-      const auto enter = [&] { REQUIRE(w.ends(lock.enter(1, mode, {}), outcome::granted)); };
+      const auto enter = [&] { REQUIRE(w.ends(lock.enter(1, mode), outcome::granted)); };
       const auto leave = [&] { lock.leave(1, mode); };
       enter(), leave();
       wait_in_place(6s);
@@ -82,9 +82,9 @@ TEST_SUITE("linger") {
   TEST_CASE("who waits in a place that rested when its session went queues again, and is granted") {
     calm_world w;
     simulated_lock lock{w.one, "/q", {.family = lock_family::turns, .turns = 1, .linger = 1h}};
-    REQUIRE(w.ends(lock.enter(1, contender_kind::lock, {}), outcome::granted));
+    REQUIRE(w.ends(lock.enter(1, contender_kind::lock), outcome::granted));
     lock.leave(1, contender_kind::lock);  // who is outside? the answer is on its way
-    const auto call = lock.enter(1, contender_kind::lock, {});
+    const auto call = lock.enter(1, contender_kind::lock);
     REQUIRE(call->what == outcome::waiting);
     w.ensemble.expire(w.session(w.one));
     REQUIRE(w.ends(call, outcome::granted));
@@ -108,7 +108,7 @@ TEST_SUITE("linger") {
     linger_world w;
     w.ensemble.remove("/q/" + w.ensemble.children("/q").at(0));
     w.time.run_for(1s);
-    const auto call = w.lock.enter(1, contender_kind::lock, {});
+    const auto call = w.lock.enter(1, contender_kind::lock);
     REQUIRE(w.ends(call, outcome::granted));
     CHECK_FALSE(w.node(w.lock.current(1, contender_kind::lock)).empty());
   }
@@ -119,7 +119,7 @@ TEST_SUITE("linger") {
     w.time.run_for(1min);
     CHECK(w.one.connector().sent(operation::check) <= 1);
     w.one.connector().forget_sent();
-    const auto call = w.lock.enter(1, contender_kind::lock, {});
+    const auto call = w.lock.enter(1, contender_kind::lock);
     CHECK(call->what == outcome::waiting);
     REQUIRE(w.ends(call, outcome::granted));
     CHECK(w.one.connector().sent(operation::check) == 1);
@@ -130,7 +130,7 @@ TEST_SUITE("linger") {
     linger_world w;
     w.time.run_for(1min);
     w.one.connector().set_trap(operation::check, trap::lost_before_effect);
-    const auto call = w.lock.enter(1, contender_kind::lock, {.once = true});
+    const auto call = w.lock.enter(1, contender_kind::lock, detail::at_once);
     CHECK(w.ends(call, outcome::refused));
     CHECK(w.queued(0));
     w.lock_and_unlock();
@@ -142,9 +142,9 @@ TEST_SUITE("linger") {
       calm_world w{seed};
       simulated_lock lock{w.one, "/q", {.family = lock_family::turns, .turns = 1, .linger = 1h}};
       const auto observers = w.one.core()->observers();
-      REQUIRE(w.ends(lock.enter(1, contender_kind::lock, {}), outcome::granted));
+      REQUIRE(w.ends(lock.enter(1, contender_kind::lock), outcome::granted));
       lock.leave(1, contender_kind::lock);  // who is outside? the answer will not come
-      const auto call = lock.enter(1, contender_kind::lock, {.once = true});
+      const auto call = lock.enter(1, contender_kind::lock, detail::at_once);
       REQUIRE(call->what == outcome::waiting);
       w.one.connector().latest()->lose_connection();
       REQUIRE(w.eventually([&] { return call->what != outcome::waiting; }));
@@ -158,11 +158,11 @@ TEST_SUITE("linger") {
   TEST_CASE("turns go on without limit while nobody is outside") {
     calm_world w;
     simulated_lock lock{w.one, "/q", {.family = lock_family::turns, .turns = 2}};
-    auto call = lock.enter(1, contender_kind::lock, {});
+    auto call = lock.enter(1, contender_kind::lock);
     REQUIRE(w.ends(call, outcome::granted));
     const auto place = lock.current(1, contender_kind::lock).fence().czxid;
     for (std::uint64_t fiber = 2; fiber < 50; ++fiber) {
-      call = lock.enter(fiber, contender_kind::lock, {});
+      call = lock.enter(fiber, contender_kind::lock);
       lock.leave(fiber - 1, contender_kind::lock);
       REQUIRE(w.ends(call, outcome::granted));
       CHECK(lock.current(fiber, contender_kind::lock).fence().czxid == place);
@@ -174,13 +174,13 @@ TEST_SUITE("linger") {
     calm_world w;
     simulated_lock lock{w.one, "/q", {.family = lock_family::turns, .turns = 2}};
     simulated_lock other{w.two, "/q", {lock_family::turns}};
-    auto call = lock.enter(1, contender_kind::lock, {});
+    auto call = lock.enter(1, contender_kind::lock);
     REQUIRE(w.ends(call, outcome::granted));
-    const auto remote = other.enter(1, contender_kind::lock, {});
+    const auto remote = other.enter(1, contender_kind::lock);
     REQUIRE(w.queued(2));
     std::uint64_t fiber = 1;
     while (fiber < 50) {
-      call = lock.enter(fiber + 1, contender_kind::lock, {});
+      call = lock.enter(fiber + 1, contender_kind::lock);
       lock.leave(fiber, contender_kind::lock);
       ++fiber;
       w.time.run_for(100ms);
@@ -197,15 +197,15 @@ TEST_SUITE("linger") {
       CAPTURE(unlocked_after.count());
       calm_world w;
       simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .linger = 200ms}};
-      REQUIRE(w.ends(lock.enter(1, contender_kind::write, {}), outcome::granted));
+      REQUIRE(w.ends(lock.enter(1, contender_kind::write), outcome::granted));
       const auto writer = lock.current(1, contender_kind::write);
       writer.stop_token();  // its node is watched from now on
       w.time.run_for(1s);
       w.ensemble.remove("/q/" + w.ensemble.children("/q").front());
       REQUIRE(w.eventually([&] { return writer.loss().has_value(); }));
-      const auto impatient = lock.enter(2, contender_kind::read, detail::limit::within(1s, w.time.now()));
+      const auto impatient = lock.enter(2, contender_kind::read, detail::end_of_call(1s, w.time.now()));
       REQUIRE(w.ends(impatient, outcome::refused));
-      const auto reader = lock.enter(3, contender_kind::read, {});
+      const auto reader = lock.enter(3, contender_kind::read);
       w.time.run_for(unlocked_after);
       CHECK(reader->what == outcome::waiting);
       lock.leave(1, contender_kind::write);

@@ -17,11 +17,11 @@ TEST_SUITE("neighbours") {
       "the neighbour ahead leaves before the reply to the create is there: the one behind is let in without a list") {
     calm_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    const auto first = line.enter(1, contender_kind::lock, {});
-    const auto second = line.enter(2, contender_kind::lock, {});
+    const auto first = line.enter(1, contender_kind::lock);
+    const auto second = line.enter(2, contender_kind::lock);
     REQUIRE(w.ends(first, outcome::granted));
     REQUIRE(w.queued(2));
-    const auto third = line.enter(3, contender_kind::lock, {});  // its create is on its way
+    const auto third = line.enter(3, contender_kind::lock);  // its create is on its way
     w.one.connector().forget_sent();
     line.leave(1, contender_kind::lock);
     CHECK(second->what == outcome::granted);
@@ -36,11 +36,11 @@ TEST_SUITE("neighbours") {
   TEST_CASE("neighbours pass the lock on with a create each, and deletions that go together") {
     calm_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    const auto first = line.enter(1, contender_kind::lock, {});
+    const auto first = line.enter(1, contender_kind::lock);
     REQUIRE(w.ends(first, outcome::granted));
     w.one.connector().forget_sent();
     std::vector<simulated_lock::call> calls;
-    for (std::uint64_t fiber = 2; fiber <= 10; ++fiber) calls.push_back(line.enter(fiber, contender_kind::lock, {}));
+    for (std::uint64_t fiber = 2; fiber <= 10; ++fiber) calls.push_back(line.enter(fiber, contender_kind::lock));
     REQUIRE(w.queued(10));
     line.leave(1, contender_kind::lock);
     for (const auto& each : calls) {
@@ -59,9 +59,9 @@ TEST_SUITE("neighbours") {
   TEST_CASE("a place in the middle is cancelled: the one behind it waits for the one ahead of it, without a request") {
     calm_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    const auto first = line.enter(1, contender_kind::lock, {});
-    const auto middle = line.enter(2, contender_kind::lock, {});
-    const auto last = line.enter(3, contender_kind::lock, {});
+    const auto first = line.enter(1, contender_kind::lock);
+    const auto middle = line.enter(2, contender_kind::lock);
+    const auto last = line.enter(3, contender_kind::lock);
     REQUIRE(w.ends(first, outcome::granted));
     REQUIRE(w.queued(3));
     w.one.connector().forget_sent();
@@ -79,10 +79,10 @@ TEST_SUITE("neighbours") {
     calm_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
     simulated_lock other{w.two, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, contender_kind::lock, {}), outcome::granted));
-    const auto between = other.enter(1, contender_kind::lock, {});
+    REQUIRE(w.ends(line.enter(1, contender_kind::lock), outcome::granted));
+    const auto between = other.enter(1, contender_kind::lock);
     REQUIRE(w.queued(2));
-    const auto last = line.enter(2, contender_kind::lock, {});
+    const auto last = line.enter(2, contender_kind::lock);
     REQUIRE(w.queued(3));
     line.leave(1, contender_kind::lock);
     REQUIRE(w.ends(between, outcome::granted));
@@ -95,13 +95,13 @@ TEST_SUITE("neighbours") {
   TEST_CASE("the parent is reaped between two turns: the numbers begin again, and nobody is taken for a neighbour") {
     calm_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, contender_kind::lock, {}), outcome::granted));
+    REQUIRE(w.ends(line.enter(1, contender_kind::lock), outcome::granted));
     line.leave(1, contender_kind::lock);
     REQUIRE(w.queued(0));
     w.ensemble.reap();
     REQUIRE_FALSE(w.ensemble.exists("/q"));
-    const auto second = line.enter(2, contender_kind::lock, {});
-    const auto third = line.enter(3, contender_kind::lock, {});
+    const auto second = line.enter(2, contender_kind::lock);
+    const auto third = line.enter(3, contender_kind::lock);
     REQUIRE(w.ends(second, outcome::granted));
     REQUIRE(w.queued(2));
     CHECK(third->what == outcome::waiting);
@@ -113,7 +113,7 @@ TEST_SUITE("neighbours") {
     calm_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
     std::vector<simulated_lock::call> calls;
-    for (std::uint64_t fiber = 1; fiber <= 5; ++fiber) calls.push_back(line.enter(fiber, contender_kind::lock, {}));
+    for (std::uint64_t fiber = 1; fiber <= 5; ++fiber) calls.push_back(line.enter(fiber, contender_kind::lock));
     REQUIRE(w.ends(calls[0], outcome::granted));
     REQUIRE(w.queued(5));
     const auto before = line.current(1, contender_kind::lock);
@@ -134,19 +134,19 @@ TEST_SUITE("neighbours") {
     calm_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
     simulated_lock other{w.two, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(other.enter(1, contender_kind::lock, {}), outcome::granted));
+    REQUIRE(w.ends(other.enter(1, contender_kind::lock), outcome::granted));
     const auto place = line.make_place();
     REQUIRE(w.ends(line.queue(place, 1), outcome::granted));
-    const auto waiting = line.wait(place, 1, {});
+    const auto waiting = line.wait(place, 1);
     w.ensemble.expire(w.session(w.one));
     REQUIRE(w.ends(waiting, outcome::failed));
     CHECK(waiting->why->code == errc::place_lost);
     CHECK(place->lost());
-    CHECK_THROWS_AS(line.wait(place, 1, {}), error);
-    const auto ahead = other.enter(2, contender_kind::lock, {});
+    CHECK_THROWS_AS(line.wait(place, 1), error);
+    const auto ahead = other.enter(2, contender_kind::lock);
     REQUIRE(w.queued(2));
     REQUIRE(w.ends(line.queue_again(place, 1), outcome::granted));
-    const auto again = line.wait(place, 1, {});
+    const auto again = line.wait(place, 1);
     other.leave(1, contender_kind::lock);
     REQUIRE(w.ends(ahead, outcome::granted));
     CHECK(again->what == outcome::waiting);

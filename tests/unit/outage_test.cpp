@@ -54,8 +54,8 @@ struct world {
     client.opener->connects(ours);
   }
   std::shared_ptr<detail::waiter> call(detail::duration timeout) {
-    const auto how = detail::limit::within(timeout, client.now);
-    auto made = client.own->run([&] { return lock->enter(++fiber, how); });
+    const auto until = detail::end_of_call(timeout, client.now);
+    auto made = client.own->run([&] { return lock->enter(++fiber, until); });
     client.advance(0s);
     return made;
   }
@@ -193,8 +193,8 @@ TEST_SUITE("outage") {
     w.client.opener->opens();
     w.client.advance(10s);
     const auto call = [&](detail::duration timeout) {
-      const auto how = detail::limit::within(timeout, w.client.now);
-      auto made = w.client.own->run([&] { return line->enter(++w.fiber, how); });
+      const auto until = detail::end_of_call(timeout, w.client.now);
+      auto made = w.client.own->run([&] { return line->enter(++w.fiber, until); });
       w.client.advance(0s);
       return made;
     };
@@ -211,7 +211,7 @@ TEST_SUITE("outage") {
     world w{10s};
     w.connect();
     const auto line = std::make_shared<detail::fair_line>(w.client.core, "/q");
-    const auto fair = w.client.own->run([&] { return line->enter(7, detail::limit::within(1h, w.client.now)); });
+    const auto fair = w.client.own->run([&] { return line->enter(7, detail::end_of_call(1h, w.client.now)); });
     const auto endless = w.call(detail::duration::max());
     const auto limited = w.call(1h);
     w.lock->shut();

@@ -40,10 +40,10 @@ TEST_SUITE("own node") {
           simulated_lock of_b{w.one, "/q", {who.family}};
           simulated_lock of_d{w.three, "/q", {who.family}};
           auto& holding = who.on_one_object ? of_b : of_a;
-          REQUIRE(w.ends(holding.enter(1, who.a, {}), outcome::granted));
-          const auto b = of_b.enter(2, who.b, {});
+          REQUIRE(w.ends(holding.enter(1, who.a), outcome::granted));
+          const auto b = of_b.enter(2, who.b);
           REQUIRE(w.queued(2));
-          const auto d = of_d.enter(1, who.d, {});
+          const auto d = of_d.enter(1, who.d);
           REQUIRE(w.queued(3));
           w.time.run_for(waited);
           w.remove(w.nodes()[1]);
@@ -69,15 +69,15 @@ TEST_SUITE("own node") {
         simulated_lock of_a{w.two, "/q", {family}};
         simulated_lock of_b{w.one, "/q", {family}};
         simulated_lock newcomer{w.three, "/q", {family}};
-        REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
-        const auto b = of_b.enter(1, lock, {});
+        REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
+        const auto b = of_b.enter(1, lock);
         REQUIRE(w.queued(2));
         const auto nodes = w.nodes();
         w.remove(nodes[waiter_first ? 1 : 0]);
         w.remove(nodes[waiter_first ? 0 : 1]);
         w.remove("/q");
         const auto taken = w.take_over();
-        const auto c = newcomer.enter(1, lock, {});
+        const auto c = newcomer.enter(1, lock);
         w.time.run_for(soon);
         CHECK_FALSE(of_a.current(1, lock));
         CHECK_FALSE(of_b.current(1, lock));
@@ -96,7 +96,7 @@ TEST_SUITE("own node") {
     operated_world w;
     simulated_lock other{w.two, "/q", {lock_family::fair}};
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(other.enter(1, lock, {}), outcome::granted));
+    REQUIRE(w.ends(other.enter(1, lock), outcome::granted));
     const auto place = line.make_place();
     REQUIRE(w.ends(line.queue(place, 1), outcome::granted));
     REQUIRE(w.queued(2));
@@ -114,7 +114,7 @@ TEST_SUITE("own node") {
         operated_world w{false};
         const auto mode = family == lock_family::shared ? contender_kind::read : lock;
         simulated_lock of_a{w.one, "/q", {family}};
-        REQUIRE(w.ends(of_a.enter(1, mode, {}), outcome::granted));
+        REQUIRE(w.ends(of_a.enter(1, mode), outcome::granted));
         const auto held = of_a.current(1, mode);
         w.time.run_for(held_for);
         w.remove(w.nodes()[0]);
@@ -127,7 +127,7 @@ TEST_SUITE("own node") {
   TEST_CASE("a holder that asks for its stop token at once watches its node at once") {
     operated_world w{false};
     simulated_lock of_a{w.one, "/q", {lock_family::turns}};
-    REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+    REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
     const auto held = of_a.current(1, lock);
     held.stop_token();
     CHECK(w.one.connector().sent(operation::get) == 1);
@@ -144,7 +144,7 @@ TEST_SUITE("own node") {
       operated_world w{false};
       simulated_lock of_a{w.one, "/q", {family}};
       for (int i = 0; i < 50; ++i) {
-        REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+        REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
         w.time.run_for(1ms);
         of_a.leave(1, lock);
         w.time.run_for(1ms);
@@ -153,9 +153,9 @@ TEST_SUITE("own node") {
     }
     operated_world w{false};
     simulated_lock of_a{w.one, "/q", {lock_family::turns}};
-    REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+    REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
     for (std::uint64_t i = 2; i < 100; ++i) {
-      const auto next = of_a.enter(i, lock, {});
+      const auto next = of_a.enter(i, lock);
       w.time.run_for(1ms);
       of_a.leave(i - 1, lock);
       REQUIRE(next->what == outcome::granted);
@@ -167,9 +167,9 @@ TEST_SUITE("own node") {
     operated_world w{false};
     simulated_lock other{w.two, "/q", {lock_family::turns}};
     simulated_lock of_b{w.one, "/q", {lock_family::turns}};
-    REQUIRE(w.ends(other.enter(1, lock, {}), outcome::granted));
+    REQUIRE(w.ends(other.enter(1, lock), outcome::granted));
     w.one.connector().forget_sent();
-    const auto b = of_b.enter(1, lock, {});
+    const auto b = of_b.enter(1, lock);
     w.time.run_for(500ms);
     CHECK(w.one.connector().sent(operation::get) == 2);  // the one ahead, and its own
     CHECK(w.one.connector().sent() == 4);
@@ -186,10 +186,10 @@ TEST_SUITE("own node") {
       simulated_lock of_a{w.two, "/q", {family}};
       simulated_lock of_b{w.one, "/q", {family}};
       simulated_lock of_d{w.three, "/q", {family}};
-      REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
-      const auto b = of_b.enter(1, lock, {});
+      REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
+      const auto b = of_b.enter(1, lock);
       REQUIRE(w.queued(2));
-      const auto d = of_d.enter(1, lock, {});
+      const auto d = of_d.enter(1, lock);
       REQUIRE(w.queued(3));
       w.one.connector().latest()->lose_connection();
       w.one.connector().latest()->open_hole(100ms);
@@ -211,14 +211,14 @@ TEST_SUITE("own node") {
       simulated_lock of_a{w.two, "/q", {lock_family::turns}};
       simulated_lock of_b{w.one, "/q", {lock_family::turns}};
       simulated_lock of_d{w.three, "/q", {lock_family::turns}};
-      REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+      REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
       w.time.run_for(100ms);
       const auto watches = w.ensemble.watches();
-      const auto b = of_b.enter(1, lock, {});
+      const auto b = of_b.enter(1, lock);
       REQUIRE(w.eventually([&] { return w.ensemble.watches() == watches + 1; }));  // the one ahead
       w.time.pause(w.one.process(), w.time.now() + 200ms);
       w.remove(w.nodes()[1]);
-      const auto d = of_d.enter(1, lock, {});
+      const auto d = of_d.enter(1, lock);
       w.time.run_for(100ms);
       of_a.leave(1, lock);
       REQUIRE(w.ends(d, outcome::granted));
@@ -239,20 +239,20 @@ TEST_SUITE("own node") {
       simulated_lock of_a{w.two, "/q", {lock_family::turns}};
       simulated_lock of_b{w.one, "/q", {lock_family::turns}};
       simulated_lock of_d{w.three, "/q", {lock_family::turns}};
-      REQUIRE(w.ends(of_a.enter(1, lock, {}), outcome::granted));
+      REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
       w.time.run_for(100ms);
       const auto watches = w.ensemble.watches();
-      const auto b = of_b.enter(1, lock, {});
+      const auto b = of_b.enter(1, lock);
       REQUIRE(w.queued(2));
       CHECK(w.ensemble.watches() == watches + 1);  // the one ahead
-      const auto d = of_d.enter(1, lock, {});
+      const auto d = of_d.enter(1, lock);
       REQUIRE(w.queued(3));
       if (room) {
         for (const auto& each : others) w.remove(each);
         w.time.run_for(100ms);
         w.another.leave(99, lock);  // what goes makes others look for room
         w.time.run_for(100ms);
-        REQUIRE(w.ends(w.another.enter(99, lock, {}), outcome::granted));
+        REQUIRE(w.ends(w.another.enter(99, lock), outcome::granted));
         w.remove(w.nodes()[1]);
         w.time.run_for(soon);
         CHECK(w.queued(3));  // it has queued again
@@ -278,8 +278,8 @@ TEST_SUITE("own node") {
       w.use_up_watches();
       w.time.run_for(100ms);
       simulated_lock line{w.one, "/q", {lock_family::fair}};
-      REQUIRE(w.ends(line.enter(1, lock, {}), outcome::granted));
-      const auto b = line.enter(2, lock, {});
+      REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
+      const auto b = line.enter(2, lock);
       REQUIRE(w.queued(2));
       w.time.run_for(1s);
       if (deleted) w.remove(w.nodes()[1]);

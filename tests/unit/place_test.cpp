@@ -28,17 +28,17 @@ struct kept_place : calm_world {
 TEST_SUITE("place") {
   TEST_CASE("asked whether its turn has come, it says so though that has to be proved first") {
     kept_place w;
-    CHECK(w.ends(w.lock.wait(w.place, 1, {.once = true}), outcome::granted));
+    CHECK(w.ends(w.lock.wait(w.place, 1, detail::at_once), outcome::granted));
     CHECK(w.lock.current(1, contender_kind::lock));
   }
 
   TEST_CASE("asked when the connection goes, it says no, and is asked again later") {
     kept_place w;
-    const auto call = w.lock.wait(w.place, 1, {.once = true});
+    const auto call = w.lock.wait(w.place, 1, detail::at_once);
     CHECK(call->what == outcome::waiting);
     w.one.connector().latest()->lose_connection();
     CHECK(w.ends(call, outcome::refused));
-    CHECK(w.ends(w.lock.wait(w.place, 1, {}), outcome::granted));
+    CHECK(w.ends(w.lock.wait(w.place, 1), outcome::granted));
   }
 }
 

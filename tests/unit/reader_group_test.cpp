@@ -18,8 +18,8 @@ struct between_two_proofs : calm_world {
 
   explicit between_two_proofs(std::chrono::milliseconds share_for = 1h)
       : lock{one, "/q", {.family = lock_family::shared, .share_for = share_for}} {
-    REQUIRE(ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
-    CHECK(ends(lock.enter(2, contender_kind::read, {}), outcome::granted));
+    REQUIRE(ends(lock.enter(1, contender_kind::read), outcome::granted));
+    CHECK(ends(lock.enter(2, contender_kind::read), outcome::granted));
     lock.leave(2, contender_kind::read);
     wear_out_lease(one);
     REQUIRE_FALSE(one.run([&] { return one.core()->lease_keeper().fresh(); }));
@@ -28,7 +28,7 @@ struct between_two_proofs : calm_world {
 
   /// From elsewhere; it waits.
   simulated_lock::call writer_comes() {
-    auto writer = other.enter(1, contender_kind::write, {});
+    auto writer = other.enter(1, contender_kind::write);
     REQUIRE(queued(2));
     wear_out_lease(one);
     one.connector().forget_sent();
@@ -42,13 +42,13 @@ TEST_SUITE("readers") {
   TEST_CASE("readers join without a request as long as nobody waits") {
     calm_world w;
     simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .share_for = 50ms}};
-    REQUIRE(w.ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
-    const auto second = lock.enter(2, contender_kind::read, {});
+    REQUIRE(w.ends(lock.enter(1, contender_kind::read), outcome::granted));
+    const auto second = lock.enter(2, contender_kind::read);
     CHECK(second->what == outcome::granted);
     w.time.run_for(200ms);
     w.one.connector().forget_sent();
     for (std::uint64_t fiber = 3; fiber < 100; ++fiber) {
-      CHECK(lock.enter(fiber, contender_kind::read, {})->what == outcome::granted);
+      CHECK(lock.enter(fiber, contender_kind::read)->what == outcome::granted);
     }
     CHECK(w.one.connector().sent() == 0);
     CHECK(w.queued(1));
@@ -58,14 +58,14 @@ TEST_SUITE("readers") {
     calm_world w;
     simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .share_for = 50ms}};
     simulated_lock other{w.two, "/q", {lock_family::shared}};
-    REQUIRE(w.ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
-    CHECK(lock.enter(2, contender_kind::read, {})->what == outcome::granted);
+    REQUIRE(w.ends(lock.enter(1, contender_kind::read), outcome::granted));
+    CHECK(lock.enter(2, contender_kind::read)->what == outcome::granted);
     w.time.run_for(200ms);
-    const auto writer = other.enter(1, contender_kind::write, {});
+    const auto writer = other.enter(1, contender_kind::write);
     REQUIRE(w.eventually([&] { return w.ensemble.children("/q").size() == 2; }));
-    CHECK(lock.enter(3, contender_kind::read, {})->what == outcome::granted);
+    CHECK(lock.enter(3, contender_kind::read)->what == outcome::granted);
     w.time.run_for(100ms);
-    const auto late = lock.enter(4, contender_kind::read, {});
+    const auto late = lock.enter(4, contender_kind::read);
     REQUIRE(w.queued(3));
     CHECK(late->what == outcome::waiting);
     for (std::uint64_t fiber = 1; fiber <= 3; ++fiber) lock.leave(fiber, contender_kind::read);
@@ -78,8 +78,8 @@ TEST_SUITE("readers") {
   TEST_CASE("readers join with one proof where none is fresh, also ahead of a writer that waits") {
     between_two_proofs w;
     const auto writer = w.writer_comes();
-    const auto second = w.lock.enter(2, contender_kind::read, {.once = true});
-    const auto third = w.lock.enter(3, contender_kind::read, {});
+    const auto second = w.lock.enter(2, contender_kind::read, detail::at_once);
+    const auto third = w.lock.enter(3, contender_kind::read);
     REQUIRE(w.ends(second, outcome::granted));
     CHECK(third->what == outcome::granted);
     CHECK(w.one.connector().sent(operation::check) == 1);
@@ -96,7 +96,7 @@ TEST_SUITE("readers") {
       between_two_proofs w;
       const auto before = w.lock.current(1, contender_kind::read);
       if (deleted) w.ensemble.remove(w.node(before));
-      const auto second = w.lock.enter(2, contender_kind::read, {});
+      const auto second = w.lock.enter(2, contender_kind::read);
       REQUIRE(second->what == outcome::waiting);
       if (!deleted) w.lock.leave(1, contender_kind::read);
       REQUIRE(w.ends(second, outcome::granted));
@@ -109,8 +109,8 @@ TEST_SUITE("readers") {
 
   TEST_CASE("a try that needs a proof ends when the connection does, and who waits is let in after it") {
     between_two_proofs w;
-    const auto once = w.lock.enter(2, contender_kind::read, {.once = true});
-    const auto patient = w.lock.enter(3, contender_kind::read, {});
+    const auto once = w.lock.enter(2, contender_kind::read, detail::at_once);
+    const auto patient = w.lock.enter(3, contender_kind::read);
     w.one.connector().latest()->lose_connection();
     REQUIRE(w.ends(once, outcome::refused));
     CHECK_FALSE(w.one.connected());
@@ -124,10 +124,10 @@ TEST_SUITE("readers") {
     between_two_proofs w;
     const auto writer = w.writer_comes();
     w.one.connector().latest()->lose_connection();
-    REQUIRE(w.ends(w.lock.enter(2, contender_kind::read, {.once = true}), outcome::refused));
+    REQUIRE(w.ends(w.lock.enter(2, contender_kind::read, detail::at_once), outcome::refused));
     CHECK_FALSE(w.one.connected());
     REQUIRE(w.one.connect());
-    CHECK(w.ends(w.lock.enter(2, contender_kind::read, {}), outcome::granted));
+    CHECK(w.ends(w.lock.enter(2, contender_kind::read), outcome::granted));
     CHECK(writer->what == outcome::waiting);
     CHECK(w.ensemble.children("/q").size() == 2);
     for (std::uint64_t fiber = 1; fiber <= 2; ++fiber) w.lock.leave(fiber, contender_kind::read);
@@ -137,7 +137,7 @@ TEST_SUITE("readers") {
   TEST_CASE("nobody asks for a proof who may not join") {
     between_two_proofs w{0ms};
     const auto writer = w.writer_comes();
-    const auto late = w.lock.enter(2, contender_kind::read, {});
+    const auto late = w.lock.enter(2, contender_kind::read);
     CHECK(w.one.connector().sent(operation::check) == 0);
     REQUIRE(w.queued(3));
     w.lock.leave(1, contender_kind::read);
@@ -150,9 +150,9 @@ TEST_SUITE("readers") {
   TEST_CASE("a place that is asked for before its readers are let in is theirs all the same") {
     calm_world w;
     simulated_lock lock{w.one, "/q", {lock_family::shared}};
-    const auto writer = lock.enter(1, contender_kind::write, {});
+    const auto writer = lock.enter(1, contender_kind::write);
     REQUIRE(w.ends(writer, outcome::granted));
-    const auto reader = lock.enter(2, contender_kind::read, {});
+    const auto reader = lock.enter(2, contender_kind::read);
     REQUIRE(w.queued(2));
     w.ensemble.remove(w.node(lock.current(1, contender_kind::write)));
     w.time.run_for(1min);  // lost, and not unlocked: the reader's place is granted and proved, nobody is let in
@@ -173,18 +173,18 @@ TEST_SUITE("readers") {
     simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .linger = 1h, .share_for = 50ms}};
     simulated_lock other{w.two, "/q", {lock_family::shared}};
     simulated_lock third{w.two, "/q", {lock_family::shared}};
-    REQUIRE(w.ends(lock.enter(1, contender_kind::read, {}), outcome::granted));
+    REQUIRE(w.ends(lock.enter(1, contender_kind::read), outcome::granted));
     w.time.run_for(w.one.session_timeout() / 5);
-    const auto first_writer = other.enter(1, contender_kind::write, {});
+    const auto first_writer = other.enter(1, contender_kind::write);
     REQUIRE(w.queued(2));
     lock.leave(1, contender_kind::read);
-    const auto reader = lock.enter(2, contender_kind::read, {});
+    const auto reader = lock.enter(2, contender_kind::read);
     w.one.connector().latest()->lose_connection();
     w.ensemble.expire(w.session(w.one));
     REQUIRE(w.ends(first_writer, outcome::granted));
     REQUIRE(w.queued(2));
     CHECK(reader->what == outcome::waiting);
-    const auto second_writer = third.enter(1, contender_kind::write, {});
+    const auto second_writer = third.enter(1, contender_kind::write);
     REQUIRE(w.queued(3));
     other.leave(1, contender_kind::write);
     CHECK(w.ends(reader, outcome::granted));
@@ -199,7 +199,7 @@ TEST_SUITE("readers") {
     {
       simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .linger = 24h}};
       for (std::uint64_t fiber = 1; fiber <= 2; ++fiber) {
-        REQUIRE(w.ends(lock.enter(fiber, contender_kind::read, {}), outcome::granted));
+        REQUIRE(w.ends(lock.enter(fiber, contender_kind::read), outcome::granted));
         if (fiber == 1) lock.leave(fiber, contender_kind::read);
       }
       w.ensemble.expire(w.session(w.one));

@@ -47,7 +47,7 @@ struct released_behind_another : calm_world {
   released_behind_another() {
     one.core()->reaper().gather_beyond(1);
     for (auto* const each : {&first, &lock}) {
-      REQUIRE(ends(each->enter(1, contender_kind::lock, {}), outcome::granted));
+      REQUIRE(ends(each->enter(1, contender_kind::lock), outcome::granted));
     }
     time.run_for(100ms);
     one.connector().forget_sent();
@@ -67,7 +67,7 @@ TEST_SUITE("reaper") {
     std::deque<simulated_lock> locks;
     for (int i = 0; i < 20; ++i) {
       locks.emplace_back(w.one, "/of-" + std::to_string(i), lock_settings{.family = lock_family::turns});
-      REQUIRE(w.ends(locks.back().enter(1, contender_kind::lock, {}), outcome::granted));
+      REQUIRE(w.ends(locks.back().enter(1, contender_kind::lock), outcome::granted));
     }
     w.one.connector().forget_sent();
     for (auto& each : locks) each.leave(1, contender_kind::lock);
@@ -81,7 +81,7 @@ TEST_SUITE("reaper") {
   TEST_CASE("neighbours who leave go together, with the last of them, for whom somebody else may wait") {
     many_places w;
     simulated_lock outside{w.two, "/q", {lock_family::turns}};
-    const auto next = outside.enter(1, contender_kind::lock, {});
+    const auto next = outside.enter(1, contender_kind::lock);
     REQUIRE(w.queued(21));
     w.two.connector().forget_sent();
     for (const auto& each : w.places) {
@@ -126,7 +126,7 @@ TEST_SUITE("reaper") {
   TEST_CASE("a deletion for which somebody else may wait does not wait for those of neighbours") {
     many_places w;
     simulated_lock other{w.one, "/r", {lock_family::turns}};
-    REQUIRE(w.ends(other.enter(1, contender_kind::lock, {}), outcome::granted));
+    REQUIRE(w.ends(other.enter(1, contender_kind::lock), outcome::granted));
     w.time.run_for(100ms);
     w.one.connector().forget_sent();
     for (std::size_t i = 0; i < 10; ++i) w.places[i]->cancel();
@@ -162,7 +162,7 @@ TEST_SUITE("reaper") {
   TEST_CASE("one that is known to be gone is not gathered with others") {
     many_places w;
     simulated_lock other{w.one, "/r", {lock_family::turns}};
-    REQUIRE(w.ends(other.enter(1, contender_kind::lock, {}), outcome::granted));
+    REQUIRE(w.ends(other.enter(1, contender_kind::lock), outcome::granted));
     other.current(1, contender_kind::lock).stop_token();  // its node is watched from now on
     w.time.run_for(100ms);
     w.ensemble.remove("/r/" + w.ensemble.children("/r").front());
@@ -214,7 +214,7 @@ TEST_SUITE("reaper") {
   TEST_CASE("one's own node that is about to go is nobody to wait for") {
     released_behind_another w;
     w.release();
-    const auto call = w.lock.enter(1, contender_kind::lock, {});
+    const auto call = w.lock.enter(1, contender_kind::lock);
     REQUIRE(w.ends(call, outcome::granted));
     CHECK(w.one.connector().sent(operation::get) == 0);
     CHECK(w.one.connector().sent(operation::children) == 1);
@@ -224,7 +224,7 @@ TEST_SUITE("reaper") {
   TEST_CASE("nor does it make a try fail") {
     released_behind_another w;
     w.release();
-    const auto call = w.lock.enter(1, contender_kind::lock, {.once = true});
+    const auto call = w.lock.enter(1, contender_kind::lock, detail::at_once);
     CHECK(w.ends(call, outcome::granted));
   }
 
@@ -232,8 +232,8 @@ TEST_SUITE("reaper") {
     released_behind_another w;
     simulated_lock kept{w.one, "/k", {.family = lock_family::turns, .linger = 1h}};
     simulated_lock waits{w.one, "/k", {lock_family::turns}};
-    REQUIRE(w.ends(kept.enter(1, contender_kind::lock, {}), outcome::granted));
-    const auto call = waits.enter(2, contender_kind::lock, {});
+    REQUIRE(w.ends(kept.enter(1, contender_kind::lock), outcome::granted));
+    const auto call = waits.enter(2, contender_kind::lock);
     REQUIRE(w.eventually([&] { return w.ensemble.children("/k").size() == 2; }));
     w.time.run_for(100ms);
     w.one.connector().forget_sent();
@@ -248,10 +248,10 @@ TEST_SUITE("reaper") {
   TEST_CASE("who came in between is waited for") {
     released_behind_another w;
     simulated_lock theirs{w.two, "/q", {lock_family::turns}};
-    const auto between = theirs.enter(1, contender_kind::lock, {});
+    const auto between = theirs.enter(1, contender_kind::lock);
     REQUIRE(w.queued(2));
     w.release();
-    const auto call = w.lock.enter(1, contender_kind::lock, {});
+    const auto call = w.lock.enter(1, contender_kind::lock);
     REQUIRE(w.ends(between, outcome::granted));
     w.time.run_for(1s);
     CHECK(call->what == outcome::waiting);

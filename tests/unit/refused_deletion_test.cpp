@@ -15,7 +15,7 @@ struct left_behind : calm_world {
   explicit left_behind(lock_family of = lock_family::turns) : family{of}, lock{one, "/q", {of}} {
     ensemble.create("/q");
     ensemble.forbid(operation::remove, "/q");
-    REQUIRE(ends(lock.enter(1, mode(), {}), outcome::granted));
+    REQUIRE(ends(lock.enter(1, mode()), outcome::granted));
   }
   contender_kind mode() const { return family == lock_family::shared ? contender_kind::write : contender_kind::lock; }
   void leave_it() {
@@ -41,7 +41,7 @@ TEST_SUITE("refused deletion") {
       CAPTURE(to_string(family));
       left_behind w{family};
       w.leave_it();
-      CHECK(w.is_refused(w.lock.enter(1, w.mode(), {})));
+      CHECK(w.is_refused(w.lock.enter(1, w.mode())));
       w.time.run_for(1s);
       CHECK(w.ensemble.children("/q").size() == 1);
     }
@@ -52,7 +52,7 @@ TEST_SUITE("refused deletion") {
       CAPTURE(to_string(family));
       left_behind w{family};
       w.lock.leave(1, w.mode());
-      CHECK(w.is_refused(w.lock.enter(1, w.mode(), {})));
+      CHECK(w.is_refused(w.lock.enter(1, w.mode())));
     }
   }
 
@@ -61,7 +61,7 @@ TEST_SUITE("refused deletion") {
       CAPTURE(to_string(family));
       left_behind w{family};
       w.leave_it();
-      CHECK(w.is_refused(w.lock.enter(1, w.mode(), {.once = true})));
+      CHECK(w.is_refused(w.lock.enter(1, w.mode(), detail::at_once)));
     }
   }
 
@@ -70,7 +70,7 @@ TEST_SUITE("refused deletion") {
     w.leave_it();
     w.intrude("-lock-", 77);
     w.time.run_for(1s);
-    CHECK(w.ends(w.lock.enter(1, w.mode(), {.once = true}), outcome::refused));
+    CHECK(w.ends(w.lock.enter(1, w.mode(), detail::at_once), outcome::refused));
   }
 
   TEST_CASE("so is who waits already when the deletion is refused, directly behind it or not") {
@@ -79,9 +79,9 @@ TEST_SUITE("refused deletion") {
       left_behind w;
       simulated_lock theirs{w.two, "/q", {lock_family::turns}};
       simulated_lock other{w.one, "/q", {lock_family::turns}};
-      if (!directly) theirs.enter(1, contender_kind::lock, {});
+      if (!directly) theirs.enter(1, contender_kind::lock);
       REQUIRE(w.queued(directly ? 1 : 2));
-      const auto waits = other.enter(2, contender_kind::lock, {});
+      const auto waits = other.enter(2, contender_kind::lock);
       REQUIRE(w.queued(directly ? 2 : 3));
       w.lock.leave(1, contender_kind::lock);
       CHECK(w.is_refused(waits));
@@ -92,9 +92,9 @@ TEST_SUITE("refused deletion") {
     left_behind w;
     w.leave_it();
     w.ensemble.allow_everything();
-    CHECK(w.is_refused(w.lock.enter(1, w.mode(), {})));
+    CHECK(w.is_refused(w.lock.enter(1, w.mode())));
     CHECK(w.eventually([&] { return w.ensemble.children("/q").empty(); }));
-    CHECK(w.ends(w.lock.enter(1, w.mode(), {}), outcome::granted));
+    CHECK(w.ends(w.lock.enter(1, w.mode()), outcome::granted));
   }
 
   TEST_CASE("a new session has left nothing behind") {
@@ -102,7 +102,7 @@ TEST_SUITE("refused deletion") {
     w.leave_it();
     w.ensemble.expire(w.session(w.one));
     REQUIRE(w.eventually([&] { return w.ensemble.children("/q").empty(); }));
-    CHECK(w.ends(w.lock.enter(1, w.mode(), {}), outcome::granted));
+    CHECK(w.ends(w.lock.enter(1, w.mode()), outcome::granted));
   }
 }
 

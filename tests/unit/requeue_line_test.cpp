@@ -19,15 +19,15 @@ constexpr auto mode = contender_kind::lock;
 template <lock_family Family>
 struct among_others : habitual<Family> {
   simulated_lock third{this->two, "/q", {Family}};
-  simulated_lock::call theirs = this->other.enter(1, mode, {});
+  simulated_lock::call theirs = this->other.enter(1, mode);
   simulated_lock::call of_third;
 
   among_others() {
     REQUIRE(this->queued(2));
-    of_third = third.enter(1, mode, {});
+    of_third = third.enter(1, mode);
     REQUIRE(this->queued(3));
     this->leave();
-    const auto again = this->lock->enter(1, mode, {});
+    const auto again = this->lock->enter(1, mode);
     pass_on(this->other, theirs);
     pass_on(third, of_third);
     REQUIRE(this->ends(again, outcome::granted));
@@ -41,7 +41,7 @@ struct among_others : habitual<Family> {
     REQUIRE(this->queued(3));
     this->one.connector().latest()->open_hole(50ms);
     from.leave(1, mode);
-    call = from.enter(1, mode, {});
+    call = from.enter(1, mode);
     REQUIRE(this->queued(3));
   }
 };
@@ -57,10 +57,10 @@ TEST_SUITE("requeue at the end of a line") {
   TEST_CASE_TEMPLATE("whoever has queued meanwhile is first, and his token lies between", World, of_turns, of_places) {
     World w;
     const auto before = w.fence();
-    const auto theirs = w.other.enter(1, mode, {});
+    const auto theirs = w.other.enter(1, mode);
     REQUIRE(w.queued(2));
     w.leave();
-    const auto again = w.lock->enter(1, mode, {});
+    const auto again = w.lock->enter(1, mode);
     CHECK(w.sent(operation::requeue) == 1);
     REQUIRE(w.ends(theirs, outcome::granted));
     CHECK(w.queued(2));
@@ -79,19 +79,19 @@ TEST_SUITE("requeue at the end of a line") {
       "who has had to wait lists with the transaction: one write and two reads, and his token lies between", World,
       of_turns, of_places) {
     World w;
-    const auto theirs = w.other.enter(1, mode, {});
+    const auto theirs = w.other.enter(1, mode);
     REQUIRE(w.queued(2));
     w.leave();
-    const auto again = w.lock->enter(1, mode, {});
+    const auto again = w.lock->enter(1, mode);
     REQUIRE(w.ends(theirs, outcome::granted));
     REQUIRE(w.queued(2));
     w.other.leave(1, mode);
     REQUIRE(w.ends(again, outcome::granted));  // has waited
-    const auto last = w.other.enter(1, mode, {});
+    const auto last = w.other.enter(1, mode);
     REQUIRE(w.queued(2));
     w.one.connector().forget_sent();
     w.leave();
-    const auto once_more = w.lock->enter(1, mode, {});
+    const auto once_more = w.lock->enter(1, mode);
     CHECK(w.sent(operation::requeue) == 1);
     CHECK(w.sent(operation::children) == 1);
     REQUIRE(w.ends(last, outcome::granted));
@@ -103,7 +103,7 @@ TEST_SUITE("requeue at the end of a line") {
     REQUIRE(w.ends(once_more, outcome::granted));
     CHECK(w.fence() > between);
     const auto mine = w.fence();
-    const auto next = w.other.enter(1, mode, {});
+    const auto next = w.other.enter(1, mode);
     REQUIRE(w.queued(2));
     w.leave();
     REQUIRE(w.ends(next, outcome::granted));
@@ -116,7 +116,7 @@ TEST_SUITE("requeue at the end of a line") {
     World w;
     const auto before = w.fence();
     w.leave();
-    const auto again = w.lock->enter(1, mode, {});
+    const auto again = w.lock->enter(1, mode);
     REQUIRE(w.queued(3));
     CHECK(w.sent(operation::requeue) == 1);
     CHECK(w.sent(operation::get) == 2);  // the one that it waits for; and its own, for which nobody waits
@@ -126,7 +126,7 @@ TEST_SUITE("requeue at the end of a line") {
     w.other.leave(1, mode);
     REQUIRE(w.ends(w.of_third, outcome::granted));
     const auto between = w.third.current(1, mode).fence();
-    const auto behind = w.other.enter(1, mode, {});
+    const auto behind = w.other.enter(1, mode);
     REQUIRE(w.queued(3));
     CHECK(again->what == outcome::waiting);
     w.third.leave(1, mode);
@@ -148,7 +148,7 @@ TEST_SUITE("requeue at the end of a line") {
     REQUIRE(w.queued(2));
     const auto before = w.fence();
     w.leave();
-    const auto again = w.lock->enter(1, mode, {});
+    const auto again = w.lock->enter(1, mode);
     REQUIRE(w.ends(w.theirs, outcome::granted));
     REQUIRE(w.queued(2));
     CHECK(w.sent(operation::children) == 1);
@@ -163,10 +163,10 @@ TEST_SUITE("requeue at the end of a line") {
                      places_among_others) {
     World w;
     simulated_lock fourth{w.two, "/q", {lock_family::fair}};
-    const auto late = fourth.enter(1, mode, {});
+    const auto late = fourth.enter(1, mode);
     REQUIRE(w.queued(4));
     w.leave();
-    const auto again = w.lock->enter(1, mode, {});
+    const auto again = w.lock->enter(1, mode);
     REQUIRE(w.ends(w.theirs, outcome::granted));
     REQUIRE(w.queued(4));
     CHECK(w.sent(operation::children) == 1);
@@ -184,10 +184,10 @@ TEST_SUITE("requeue at the end of a line") {
 
   TEST_CASE("who has had its turns goes to the end in one transaction") {
     of_turns w;
-    const auto theirs = w.other.enter(1, mode, {});
+    const auto theirs = w.other.enter(1, mode);
     REQUIRE(w.queued(2));
     std::vector<simulated_lock::call> locals;
-    for (std::uint64_t fiber = 2; fiber <= 4; ++fiber) locals.push_back(w.lock->enter(fiber, mode, {}));
+    for (std::uint64_t fiber = 2; fiber <= 4; ++fiber) locals.push_back(w.lock->enter(fiber, mode));
     w.leave();
     for (std::uint64_t fiber = 2; locals[fiber - 2]->what == outcome::granted; ++fiber) {
       REQUIRE(fiber < 4);
@@ -207,7 +207,7 @@ TEST_SUITE("requeue at the end of a line") {
       World w;
       w.one.connector().set_trap(operation::get, fate);
       w.leave();
-      const auto again = w.lock->enter(1, mode, {});
+      const auto again = w.lock->enter(1, mode);
       REQUIRE(w.ends(w.theirs, outcome::granted));
       w.other.leave(1, mode);
       REQUIRE(w.ends(w.of_third, outcome::granted));

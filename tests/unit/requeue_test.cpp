@@ -45,7 +45,7 @@ TEST_SUITE("requeue") {
     calm_world w;
     simulated_lock lock{w.one, "/q", {std::is_same_v<World, of_turns> ? lock_family::turns : lock_family::fair}};
     for (std::uint64_t i = 1; i <= 3; ++i) {
-      REQUIRE(w.ends(lock.enter(1, mode, {}), outcome::granted));
+      REQUIRE(w.ends(lock.enter(1, mode), outcome::granted));
       lock.leave(1, mode);
       CHECK(w.one.connector().sent(operation::create) >= i);
       CHECK(w.one.connector().sent(operation::remove) == (i < 3 ? i : 2));
@@ -125,7 +125,7 @@ TEST_SUITE("requeue") {
       World w;
       if (is_lost) w.one.connector().set_trap(operation::requeue, trap::lost_after_effect);
       w.leave();
-      const auto again = w.lock->enter(1, mode, {});
+      const auto again = w.lock->enter(1, mode);
       CHECK(w.sent(operation::requeue) == 1);
       w.lock->cancel(again, mode);
       CHECK(again->what == outcome::refused);
@@ -137,7 +137,7 @@ TEST_SUITE("requeue") {
     World w;
     w.leave();
     w.ensemble.forbid(operation::create, "/q");
-    const auto again = w.lock->enter(1, mode, {});
+    const auto again = w.lock->enter(1, mode);
     REQUIRE(w.ends(again, outcome::failed));
     CHECK(again->why->code == errc::not_authorized);
     CHECK(w.nothing_is_left());
@@ -147,7 +147,7 @@ TEST_SUITE("requeue") {
     World w;
     w.leave();
     w.ensemble.set_counter("/q", 2147483647);
-    const auto again = w.lock->enter(1, mode, {});
+    const auto again = w.lock->enter(1, mode);
     REQUIRE(w.ends(again, outcome::failed));
     CHECK(again->why->code == errc::queue_exhausted);
     CHECK(w.nothing_is_left());
@@ -189,7 +189,7 @@ TEST_SUITE("requeue") {
     of_turns w;
     simulated_lock sibling{w.one, "/q", {lock_family::turns}};
     w.leave();
-    CHECK(w.ends(sibling.enter(2, mode, detail::limit::within({}, w.time.now())), outcome::granted));
+    CHECK(w.ends(sibling.enter(2, mode, detail::end_of_call({}, w.time.now())), outcome::granted));
   }
 
   TEST_CASE("a place that somebody has asked for is given up at once") {

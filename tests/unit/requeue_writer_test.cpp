@@ -20,13 +20,13 @@ struct writer_again : habitual<lock_family::shared> {
 
   /// @param kind of the third, who has queued behind; none if there is nobody
   explicit writer_again(std::optional<contender_kind> kind) {
-    const auto theirs = other.enter(1, mode, {});
+    const auto theirs = other.enter(1, mode);
     REQUIRE(queued(2));
     leave();
-    const auto again = lock->enter(1, mode, {});
+    const auto again = lock->enter(1, mode);
     REQUIRE(ends(theirs, outcome::granted));
     REQUIRE(queued(2));
-    if (kind) behind = third.enter(1, *kind, {});
+    if (kind) behind = third.enter(1, *kind);
     REQUIRE(queued(kind ? 3 : 2));
     other.leave(1, mode);
     REQUIRE(ends(again, outcome::granted));
@@ -36,7 +36,7 @@ struct writer_again : habitual<lock_family::shared> {
 
   simulated_lock::call come_back() {
     leave();
-    return lock->enter(1, mode, {});
+    return lock->enter(1, mode);
   }
 };
 
@@ -45,7 +45,7 @@ struct writer_again : habitual<lock_family::shared> {
 TEST_SUITE("requeue at the end of a line") {
   TEST_CASE("a reader whose node is younger than ours tells nothing of when ours was made") {
     writer_again w{std::nullopt};
-    const auto theirs = w.other.enter(1, w.mode, {});
+    const auto theirs = w.other.enter(1, w.mode);
     REQUIRE(w.queued(2));
     w.one.connector().set_trap(operation::children, trap::stuck);  // the list that comes with the transaction
     const auto again = w.come_back();

@@ -22,7 +22,7 @@ struct habitual : calm_world {
       std::make_unique<simulated_lock>(one, "/q", lock_settings{.family = Family, .turns = 2});
   simulated_lock other{two, "/q", {.family = Family}};
 
-  void enter() { REQUIRE(ends(lock->enter(1, mode, {}), outcome::granted)); }
+  void enter() { REQUIRE(ends(lock->enter(1, mode), outcome::granted)); }
   void leave() { lock->leave(1, mode); }
   fencing_token fence() { return lock->current(1, mode).fence(); }
 

@@ -30,7 +30,7 @@ struct operated_world : calm_world {
   /// @param proofs the first client holds another lock, so that its session is proved all the time
   explicit operated_world(bool proofs = true, std::uint64_t seed = 1) : calm_world{seed} {
     three.connect();
-    if (proofs) REQUIRE(ends(another.enter(99, contender_kind::lock, {}), outcome::granted));
+    if (proofs) REQUIRE(ends(another.enter(99, contender_kind::lock), outcome::granted));
   }
 
   /// The nodes in the order of their numbers.
