@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <latchkey/testing/ensemble.hpp>
+#include <latchkey/testing/raw_client.hpp>
 
 #include "client_nemesis.hpp"
 #include "fault_log.hpp"
@@ -121,18 +122,27 @@ class run {
     return all;
   }
 
-  /// Who stands in whose way.
+  /// Who stands in whose way, as each of the servers sees it: a node that only some of them have is no fault of ours.
   void tell_queues() {
-    for (int lock = 0; lock < how_.locks; ++lock) {
-      for (const auto& name : servers_.children(lock_path(lock))) {
-        const auto node = fmt::format("{}/{}", lock_path(lock), name);
-        if (const auto stat = servers_.exists(node)) {
-          log_.tell("chaos", event_kind::note,
-                    fmt::format("still in the queue: {} czxid={:#x} session={:#x} {}", node, stat->czxid,
-                                stat->ephemeral_owner, servers_.get(node).value_or("")),
-                    lock);
-        }
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      try {
+        latchkey::testing::raw_client through{servers_.address(i)};
+        through.sync();
+        for (int lock = 0; lock < how_.locks; ++lock) tell_queue(lock, i, through);
+      } catch (const latchkey::testing::cluster_error& failure) {
+        log_.tell("chaos", event_kind::note, fmt::format("server {} does not serve: {}", i + 1, failure.what()));
       }
+    }
+  }
+
+  void tell_queue(int lock, std::size_t server, latchkey::testing::raw_client& through) {
+    for (const auto& name : through.children(lock_path(lock))) {
+      const auto node = fmt::format("{}/{}", lock_path(lock), name);
+      const auto stat = through.exists(node).value_or(latchkey::testing::node_stat{});
+      log_.tell("chaos", event_kind::note,
+                fmt::format("server {} has {} czxid={:#x} session={:#x} {}", server + 1, node, stat.czxid,
+                            stat.ephemeral_owner, through.get(node).value_or("")),
+                lock);
     }
   }
 
