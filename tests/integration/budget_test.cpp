@@ -10,6 +10,16 @@
 #include "support/support.hpp"
 
 namespace latchkey::testing {
+namespace {
+
+/// Under ThreadSanitizer an unlock and the lock after it take longer than the 50 us that a node is kept.
+#ifdef __SANITIZE_THREAD__
+constexpr bool is_slow = true;
+#else
+constexpr bool is_slow = false;
+#endif
+
+}  // namespace
 
 TEST_SUITE("budget") {
   TEST_CASE("an uncontended lock is one create and one list, its unlock one delete") {
@@ -58,9 +68,12 @@ TEST_SUITE("budget") {
     auto last = fencing_token{};
     std::uint64_t cycles = 0;
     std::uint64_t slow = 0;
-    // A thread that is kept from running between unlock and lock does not come back at once.
-    for (const auto end = std::chrono::steady_clock::now() + patience();
-         here.net.requests(opcode::multi) < 20 && std::chrono::steady_clock::now() < end; ++cycles) {
+    // A thread that is kept from running between unlock and lock does not come back at once; a slow one never does.
+    const auto end = std::chrono::steady_clock::now() + patience();
+    const auto enough = [&] {
+      return is_slow || here.net.requests(opcode::multi) >= 20 || std::chrono::steady_clock::now() >= end;
+    };
+    for (; cycles < 200 || !enough(); ++cycles) {
       const auto start = std::chrono::steady_clock::now();
       lock.lock();
       CHECK(lock.held().fence() > last);
@@ -70,12 +83,15 @@ TEST_SUITE("budget") {
     }
     CHECK(queued(path, 0));
     auto sent = here.since();
-    CHECK(sent["multi"] >= 20);
+    CHECK((is_slow || sent["multi"] >= 20));
     CHECK(sent["create2"] + sent["multi"] >= cycles);
     CHECK(sent["delete"] == sent["create2"]);
     CHECK(sent["getChildren"] == sent["create2"]);
     CHECK(sent["getData"] <= 2 * slow);  // an entry that is 10 ms old reads its own node; its life spans two cycles
-    CHECK(sent.size() <= 5);
+    for (const auto& [name, count] : sent) {
+      CAPTURE(name);
+      CHECK((name == "create2" || name == "multi" || name == "delete" || name == "getChildren" || name == "getData"));
+    }
   }
 
   TEST_CASE("a try on a held lock is one read") {
