@@ -4,7 +4,9 @@
 /// The number by which a store refuses a former holder of a lock.
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -35,3 +37,16 @@ std::string to_string(fencing_token token);
 fencing_token parse_fencing_token(std::string_view text);
 
 }  // namespace latchkey
+
+namespace std {
+
+/// For unordered containers.
+template <>
+struct hash<latchkey::fencing_token> {
+  /// @returns a hash of both numbers.
+  size_t operator()(latchkey::fencing_token token) const noexcept {
+    return hash<uint64_t>{}(static_cast<uint64_t>(token.czxid) * 0x9e3779b97f4a7c15 + token.turn);
+  }
+};
+
+}  // namespace std

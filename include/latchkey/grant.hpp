@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 
 #include <latchkey/clock.hpp>
@@ -92,5 +93,9 @@ class grant {
 
   std::shared_ptr<detail::grant_state> state_;
 };
+
+/// @returns for a log: the token, and what has become of the grant: "held", "released", "lost: node deleted"; "no grant"
+/// for one that was never held.
+std::string to_string(const grant& what);
 
 }  // namespace latchkey

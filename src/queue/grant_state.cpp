@@ -196,4 +196,12 @@ std::string_view to_string(loss_reason reason) noexcept {
   return "unknown";
 }
 
+std::string to_string(const grant& what) {
+  if (what == grant{}) return "no grant";
+  auto text = to_string(what.fence());
+  if (what) return text + " held";
+  const auto why = what.loss();
+  return why ? text.append(" lost: ").append(to_string(*why)) : text + " released";
+}
+
 }  // namespace latchkey

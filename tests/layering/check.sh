@@ -55,9 +55,9 @@ function part(path) {
   return ""
 }
 
-# A recipe, or the header that includes them all.
+# A recipe, or a header of many: one that includes them all, or writes their values.
 function is_recipe(path,    name) {
-  if (path ~ /^recipes\// || path == "include/latchkey/latchkey.hpp") return 1
+  if (path ~ /^recipes\// || path == "include/latchkey/latchkey.hpp" || path == "include/latchkey/format.hpp") return 1
   if (path !~ /^include\/latchkey\/[^\/]*$/) return 0
   name = path
   sub(/^.*\//, "", name)
