@@ -82,7 +82,9 @@ struct client_options {
   /// the ensemble's answer at most so long, unless it is zero, and at most half of the session timeout.
   saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
   /// How long a call waits before a line of the log says who holds the lock; again whenever it has waited twice as long.
-  /// Zero: no such lines. Cost: one list and one read.
+  /// Then the leader is asked, too, whether that holder's node is there: a server that has lost a transaction may show one
+  /// that has gone (see ZOOKEEPER-4785), for which a call would wait for ever. Zero: neither. Cost: one list, one write, one
+  /// read.
   saturating<std::chrono::milliseconds> report_waits_after{std::chrono::seconds{30}};
   /// How long `close()` and the destructor wait for the nodes of this client to be deleted, and for callbacks.
   saturating<std::chrono::milliseconds> close_timeout{std::chrono::seconds{5}};

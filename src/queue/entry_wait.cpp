@@ -108,7 +108,7 @@ bool queue_entry::refuse_behind_own(const std::vector<std::string>& children) {
   return false;
 }
 
-void queue_entry::on_deletion_refused(const std::string& node) {
+void queue_entry::on_reassessed(const std::string& node) {
   if (state_ == state::waiting && blocker_ && parent_of(node) == *path_) look_again();
 }
 

@@ -2,6 +2,7 @@
 #include "queue/long_wait.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,32 +30,77 @@ std::string first_rival(const std::vector<std::string>& children, const rule& mi
 /// What others say may be long.
 std::string_view cut(std::string_view text) { return text.substr(0, 512); }
 
+/// One look at the queue of one lock.
+struct look : std::enable_shared_from_this<look> {
+  client_core& core;
+  const std::string path;
+  const std::string absolute;
+  const rule& kind;
+  const duration waited;
+  const std::size_t calls;
+  std::string holder;
+  bool told = false;
+
+  look(client_core& of, std::string lock, const rule& mine, duration time, std::size_t count)
+      : core{of}, path{std::move(lock)}, absolute{core.absolute(path)}, kind{mine}, waited{time}, calls{count} {}
+
+  std::string node() const { return join(absolute, holder); }
+
+  void ask(request what, void (look::*then)(const reply&)) {
+    if (!core.session().connected()) return;
+    core.session().submit(std::move(what),
+                          [self = shared_from_this(), then](const reply& answer) { ((*self).*then)(answer); });
+  }
+
+  void begin() { ask({.kind = operation::children, .path = absolute}, &look::on_listed); }
+
+  void on_listed(const reply& listed) {
+    holder = first_rival(core.reaper().remaining(absolute, listed.children), kind);
+    if (!holder.empty()) ask({.kind = operation::check, .paths = {node()}}, &look::on_checked);
+  }
+
+  /// The leader's answer comes through the server behind all that was committed before.
+  void on_checked(const reply& checked) {
+    if (checked.code == reply_code::no_node) {
+      ask({.kind = operation::children, .path = absolute}, &look::on_listed_again);
+    } else if (log_enabled(log_level::info)) {
+      ask({.kind = operation::get, .path = node()}, &look::on_read);
+    }
+  }
+
+  void on_listed_again(const reply& listed) {
+    if (std::find(listed.children.begin(), listed.children.end(), holder) == listed.children.end()) return;
+    if (!std::exchange(told, true)) {
+      log(log_level::error,
+          "a server shows a node that the leader does not have: it has lost a transaction (see ZOOKEEPER-4785), and "
+          "the node is disregarded; stop that server, delete its data and start it again",
+          {{"server", core.session().info().server}, {"node", node()}});
+    }
+    core.reaper().disregard(node());
+    on_listed(listed);  // there may be more of them
+  }
+
+  void on_read(const reply& read) {
+    if (read.code != reply_code::ok) return;
+    const auto owner = read_owner(read.data);
+    log(log_level::info, calls == 1 ? "a call waits long for the lock" : "calls wait long for the lock",
+        {{"path", path},
+         {"waited_ms", waited},
+         {"waiting_calls", calls},
+         {"holder", holder},
+         {"holder_label", cut(owner.label)},
+         {"holder_host", cut(owner.host)},
+         {"holder_pid", owner.pid == 0 ? std::string{} : fmt::to_string(owner.pid)},
+         {"holder_data", owner.label.empty() ? cut(read.data) : std::string_view{}},
+         {"holder_session", session_name(read.stat.ephemeral_owner)}});
+  }
+};
+
 }  // namespace
 
-void report_long_wait(client_core& core, const std::string& path, const rule& kind, duration waited,
-                      std::size_t calls) {
-  auto& session = core.session();
-  if (!session.connected()) return;
-  const auto absolute = core.absolute(path);
-  session.submit({.kind = operation::children, .path = absolute}, [&session, &kind, absolute, path, waited,
-                                                                   calls](const reply& listed) {
-    const auto holder = first_rival(listed.children, kind);
-    if (holder.empty() || !session.connected()) return;
-    session.submit({.kind = operation::get, .path = join(absolute, holder)}, [=](const reply& read) {
-      if (read.code != reply_code::ok) return;
-      const auto owner = read_owner(read.data);
-      log(log_level::info, calls == 1 ? "a call waits long for the lock" : "calls wait long for the lock",
-          {{"path", path},
-           {"waited_ms", waited},
-           {"waiting_calls", calls},
-           {"holder", holder},
-           {"holder_label", cut(owner.label)},
-           {"holder_host", cut(owner.host)},
-           {"holder_pid", owner.pid == 0 ? std::string{} : fmt::to_string(owner.pid)},
-           {"holder_data", owner.label.empty() ? cut(read.data) : std::string_view{}},
-           {"holder_session", session_name(read.stat.ephemeral_owner)}});
-    });
-  });
+void look_into_long_wait(client_core& core, const std::string& path, const rule& kind, duration waited,
+                         std::size_t calls) {
+  std::make_shared<look>(core, path, kind, waited, calls)->begin();
 }
 
 }  // namespace latchkey::detail

@@ -161,7 +161,7 @@ class queue_entry final : public session_observer,
   void on_connected() override;
   void on_session_over() override;
   void on_failure(const failure& why) override;
-  void on_deletion_refused(const std::string& node) override;
+  void on_reassessed(const std::string& node) override;
   void on_suspect() override { listener_->on_suspect(); }
   void on_lost(loss_reason why) override;
   void on_proved() override;

@@ -4,7 +4,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/log.hpp"
 #include "base/sole_owner.hpp"
 #include "queue/long_wait.hpp"
 
@@ -51,12 +50,12 @@ void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome wha
 
 /// The first has waited longest. Its next report comes when it has waited twice as long.
 void wait_list::on_round(std::uint32_t now) {
-  if (line_.empty() || now < next_report_ || !log_enabled(log_level::info)) return;
+  if (line_.empty() || now < next_report_) return;
   const auto& calls = core_.waiting_calls();
   const auto since = line_.front()->since;
   if (!calls.is_long(since)) return;
   next_report_ = now + (now - since);
-  report_long_wait(core_, path_, kind_, calls.waited(since), line_.size());
+  look_into_long_wait(core_, path_, kind_, calls.waited(since), line_.size());
 }
 
 void wait_list::refuse_tries() {

@@ -68,8 +68,8 @@ client_core::client_core(client_options options, const connect_string& servers, 
       outage_{*monitor_, fmt::format("{}", fmt::join(servers.hosts, ",")), options_.connect_timeout,
               [this](duration lasted) { report_outage(lasted); }},
       waiting_calls_{*monitor_, options_.report_waits_after} {
-  reaper_.when_refused([this](const std::string& node) {
-    for_each_observer([&](session_observer& observer) { observer.on_deletion_refused(node); });
+  reaper_.when_reassessed([this](const std::string& node) {
+    for_each_observer([&](session_observer& observer) { observer.on_reassessed(node); });
   });
 }
 

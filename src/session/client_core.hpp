@@ -44,8 +44,9 @@ class session_observer {
   virtual void on_connected() = 0;
   virtual void on_session_over() = 0;
   virtual void on_failure(const failure& why) = 0;
-  /// The ensemble does not let us delete this node of ours.
-  virtual void on_deletion_refused(const std::string& /*node*/) {}
+  /// This node is not what a list says: it is ours and may not be deleted, or it is not there. Who waits for a node
+  /// beside it looks again.
+  virtual void on_reassessed(const std::string& /*node*/) {}
 
  protected:
   ~session_observer() = default;

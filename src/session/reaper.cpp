@@ -79,6 +79,7 @@ void reaper::on_session_over() {
   kept_.clear();
   gathered_.clear();
   removed_.clear();
+  disregarded_.clear();
   obligations_.clear();
   refused_.clear();
 }
@@ -221,6 +222,11 @@ void reaper::conclude(std::uint64_t id, reply_code code) {
   obligations_.erase(at);
 }
 
+void reaper::disregard(const std::string& path) {
+  removed_.insert(*disregarded_.insert(path).first);
+  if (on_reassessed_) on_reassessed_(path);
+}
+
 // Refused ----------
 
 void reaper::remember_refused(const std::string& path, reply_code code) {
@@ -230,7 +236,7 @@ void reaper::remember_refused(const std::string& path, reply_code code) {
       {{"node", path}, {"code", zookeeper_name(code)}});
   if (code != reply_code::no_permission) return;
   refused_.insert(path);
-  if (on_refused_) on_refused_(path);
+  if (on_reassessed_) on_reassessed_(path);
 }
 
 std::vector<std::string> reaper::refused(const std::string& parent, const std::vector<std::string>& children) const {

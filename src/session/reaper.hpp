@@ -61,6 +61,10 @@ class reaper {
   /// @returns whether the node at `path` is being deleted.
   bool removes(std::string_view path) const { return removed_.contains(path); }
 
+  /// The leader says that the node at `path` has gone, whatever the server of this client shows: it counts as being
+  /// deleted from now on, until the session is over.
+  void disregard(const std::string& path);
+
   /// Deletions are gathered when at least `requests` of them, at least one, are under way. For tests.
   void gather_beyond(std::size_t requests) noexcept { gather_beyond_ = requests; }
 
@@ -68,8 +72,8 @@ class reaper {
 
   // Nodes that the ensemble does not let us delete: they stay until the session ends, and block the queue.
 
-  /// `what` is called with the path of each such node.
-  void when_refused(std::function<void(const std::string&)> what) { on_refused_ = std::move(what); }
+  /// `what` is called with the path of each such node, and of each that is disregarded.
+  void when_reassessed(std::function<void(const std::string&)> what) { on_reassessed_ = std::move(what); }
   /// @returns those of `children` of `parent` that are such nodes.
   std::vector<std::string> refused(const std::string& parent, const std::vector<std::string>& children) const;
   /// @returns whether there is one below `parent`.
@@ -112,16 +116,17 @@ class reaper {
   session& session_;
   std::size_t gather_beyond_ = 8;
   std::map<std::uint64_t, obligation> obligations_;  // in the order they arose
-  std::unordered_set<std::string_view> removed_;     // the paths of those whose names are known
-  numbers kept_;                                     // the oldest first
-  timer_id patience_;                                // with the oldest of them, from its beginning on or later
+  std::set<std::string> disregarded_;
+  std::unordered_set<std::string_view> removed_;  // the paths of those whose names are known, and of the disregarded
+  numbers kept_;                                  // the oldest first
+  timer_id patience_;                             // with the oldest of them, from its beginning on or later
   numbers gathered_;
   std::size_t deletions_ = 0;  // requests under way
   std::size_t batches_ = 0;    // those of them that are transactions
   std::size_t hurried_ = 0;    // those of these that remote waiters may wait for
   std::uint64_t last_ = 0;
   std::set<std::string> refused_;
-  std::function<void(const std::string&)> on_refused_;
+  std::function<void(const std::string&)> on_reassessed_;
 };
 
 }  // namespace latchkey::detail

@@ -46,6 +46,7 @@ class worker {
     latchkey::client_options options;
     options.session_timeout = how_.session_timeout;
     options.label = "latchkey chaos, " + how_.name;
+    options.report_waits_after = std::chrono::seconds{4};  // a server may lose transactions (HAZARDS S19)
     options.observer = [this](const latchkey::client_event& what) {
       tell(event_kind::note, fmt::format("{} {}{}", to_string(what.what), what.path,
                                          what.reason ? " " + std::string{to_string(*what.reason)} : ""));

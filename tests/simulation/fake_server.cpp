@@ -64,10 +64,11 @@ void fake_server::apply_next() {
   while (continues) {
     due_.pop_front();
     const auto& what = leader_.log()[applied_];
-    tree_.apply(what, applied_, paths_);
+    const bool lost = loses(what);
+    if (!lost) tree_.apply(what, applied_, paths_);
     ++applied_;
     continues = what.continues;
-    fire_events(what);
+    if (!lost) fire_events(what);
   }
 }
 

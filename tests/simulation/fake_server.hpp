@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,9 @@ class fake_server {
   /// From now on it is so much later than the leader; what it is late with already stays so.
   void set_lag(delay_range lag) noexcept { own_lag_ = lag; }
 
+  /// It will lose the transaction that removes this node, and show the node for ever (see ZOOKEEPER-4785).
+  void lose_removal(path_id path) { lost_.insert(path); }
+
   // Its link to the leader:
 
   /// It goes on serving reads, pings and watches from what it knows; its clients are disconnected when it notices.
@@ -100,6 +104,8 @@ class fake_server {
   std::size_t watches() const noexcept;
 
  private:
+  bool loses(const commit& what) { return what.kind == commit_kind::removed && lost_.erase(what.path) != 0; }
+
   using watch_table = std::unordered_map<path_id, std::vector<server_side*>>;
 
   void schedule();
@@ -125,6 +131,7 @@ class fake_server {
   const unsigned number_;
   delay_range own_lag_{};
   fake_tree tree_;
+  std::unordered_set<path_id> lost_;  // nodes whose removal it will lose
   std::size_t applied_ = 0;
   std::deque<time_point> due_;  // when the entries from `applied_` on will have been applied
   bool scheduled_ = false;

@@ -33,6 +33,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::operator_every, &fault_injector::operate);
   every(&fault_plan::foreign_every, &fault_injector::intrude);
   every(&fault_plan::renegotiate_every, &fault_injector::renegotiate);
+  every(&fault_plan::lose_every, &fault_injector::lose);
   every(&fault_plan::ask_every, &fault_injector::ask_to_release);
 }
 
@@ -189,6 +190,13 @@ void fault_injector::take_over(const std::string& path) {
 void fault_injector::ask_to_release() {
   if (const auto node = any_node(any_path()); !node.empty()) {
     ensemble_.change(node, std::string{detail::release_request});
+  }
+}
+
+void fault_injector::lose() {
+  const auto server = static_cast<unsigned>(random().below(ensemble_.servers()));
+  if (const auto node = any_node(any_path()); !node.empty()) {
+    ensemble_.server(server).lose_removal(ensemble_.paths().intern(node));
   }
 }
 

@@ -49,6 +49,7 @@ class fault_injector {
   void take_over(const std::string& path);
   void intrude();
   void renegotiate();
+  void lose();
   void ask_to_release();
   std::vector<std::string> nodes(const std::string& path);
   std::string any_node(const std::string& path);

@@ -63,6 +63,7 @@ struct fault_plan {
   duration longest_takeover = std::chrono::milliseconds{200};  ///< others who created a path again hold for so long
   duration foreign_every{};                                    ///< somebody creates a node there that is no contender
   duration renegotiate_every{};  ///< a server begins to agree to other session timeouts; perhaps it restarts
+  duration lose_every{};         ///< a server loses the transaction that will remove a node, and shows it for ever
   duration ask_every{};          ///< somebody asks for a lock, as Curator's `Revoker` does
 
   /// Something of everything a lock has to stand, never more than the promises bear: nobody deletes other people's

@@ -16,6 +16,7 @@ client_options options_of(const history_plan& plan) {
   client_options options;
   options.session_timeout = options.connect_timeout = timeout;
   options.label = "history";
+  options.report_waits_after = std::chrono::duration_cast<std::chrono::milliseconds>(plan.long_wait);
   return options;
 }
 
@@ -132,7 +133,8 @@ const history_log& history::run() {
   ensemble_.heal();
   // What is lost expires, what is disconnected reconnects; then all take their turns.
   const auto calls = static_cast<int>(plan_.callers_in_all() * plan_.calls);
-  const auto patience = plan_.timeout * 6 + calls * (plan_.longest_hold + plan_.longest_thought * 2 + 200ms);
+  auto patience = plan_.timeout * 6 + calls * (plan_.longest_hold + plan_.longest_thought * 2 + 200ms);
+  if (plan_.weather.lose_every > duration::zero()) patience += calls * plan_.long_wait * 2;
   step_until(time_.now() + patience, [this] { return all_done(); });
   for (const auto& each : actors_) each->call = nullptr;  // who still waits has waited too long
   step_until(time_.now() + plan_.timeout * 3, [] { return false; });

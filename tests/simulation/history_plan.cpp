@@ -89,6 +89,12 @@ void come_back(history_plan& plan, random_source& random) {
   if (random.coin()) plan.longest_hold = plan.timeout / 50;
 }
 
+/// Who waits for a node that has gone hears of that only when he has waited long.
+void lose_transactions(history_plan& plan, random_source& random) {
+  plan.weather.lose_every = random.between(plan.timeout / 2, plan.timeout * 4);
+  plan.long_wait = plan.timeout * 2;
+}
+
 }  // namespace
 
 history_plan history_plan::draw(std::uint64_t seed) {
@@ -119,6 +125,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   plan.a_client_closes = random.below(6) == 0;
   plan.gather_beyond = 1 + random.below(3);
   if (kind >= 3 && random.coin()) come_back(plan, random);
+  if (!plan.operators && random.below(8) == 0) lose_transactions(plan, random);
   return plan;
 }
 

@@ -33,6 +33,7 @@ struct history_plan {
   duration faults{};           ///< for how long things go wrong; then all must come right
   /// By when a holder must know of somebody outside who waits: the worst of delays, outages and what a grant survives.
   duration noticed_after{};
+  duration long_wait = std::chrono::seconds{30};  ///< `client_options::report_waits_after`
   /// That right after a grant the server of its client is cut off from the quorum: the moment when least is known to
   /// the leader about the session (DESIGN.md, 6).
   double hunted = 0;

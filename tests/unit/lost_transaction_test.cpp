@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Servers that have lost the end of a node, and show it for ever.
+
+#include <doctest/doctest.h>
+
+#include "log_lines.hpp"
+#include "support/calm_world.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct lost_world : calm_world {
+  const contender_kind mode;  // of who waits
+  const contender_kind exclusive;
+  simulated_lock lock;
+  simulated_lock other;
+
+  lost_world(lock_family family, contender_kind how)
+      : mode{how},
+        exclusive{family == lock_family::shared ? contender_kind::write : contender_kind::lock},
+        lock{one, "/q", {family}},
+        other{two, "/q", {family}} {}
+
+  /// The other has the lock, the first waits, the other unlocks, and no server but the leader hears of it.
+  simulated_lock::call wait_behind_a_ghost() {
+    REQUIRE(ends(other.enter(1, exclusive), outcome::granted));
+    const auto holder = node(other.current(1, exclusive));
+    auto waiting = lock.enter(1, mode);
+    REQUIRE(queued(2));
+    for (unsigned i = 0; i < ensemble.servers(); ++i) {
+      ensemble.server(i).lose_removal(ensemble.paths().intern(holder));
+    }
+    other.leave(1, exclusive);
+    REQUIRE(queued(1));
+    return waiting;
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("lost transaction") {
+  TEST_CASE("who has waited long behind a node that has gone is let in, and the log says which server shows it") {
+    for (const auto& [family, mode] :
+         {std::pair{lock_family::turns, contender_kind::lock}, std::pair{lock_family::fair, contender_kind::lock},
+          std::pair{lock_family::shared, contender_kind::write},
+          std::pair{lock_family::shared, contender_kind::read}}) {
+      CAPTURE(static_cast<int>(family));
+      CAPTURE(static_cast<int>(mode));
+      const log_lines lines;
+      lost_world w{family, mode};
+      const auto waiting = w.wait_behind_a_ghost();
+      w.time.run_for(25s);
+      CHECK(waiting->what == outcome::waiting);
+      REQUIRE(w.ends(waiting, outcome::granted));
+      CHECK(lines.with("it has lost a transaction").size() == 1);
+      w.lock.leave(1, mode);
+      CHECK(w.queued(0));
+      CHECK(w.ends(w.lock.enter(1, mode, detail::at_once), outcome::granted));
+    }
+  }
+
+  TEST_CASE("a node that the leader has is waited for, however long") {
+    const log_lines lines;
+    lost_world w{lock_family::turns, contender_kind::lock};
+    REQUIRE(w.ends(w.other.enter(1, w.exclusive), outcome::granted));
+    const auto waiting = w.lock.enter(1, w.mode);
+    w.time.run_for(10min);
+    CHECK(waiting->what == outcome::waiting);
+    CHECK(lines.all().empty());
+    w.other.leave(1, w.exclusive);
+    CHECK(w.ends(waiting, outcome::granted));
+  }
+}
+
+}  // namespace latchkey::testing
