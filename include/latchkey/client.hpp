@@ -81,10 +81,10 @@ struct client_options {
   /// connection of a client; then it fails (see `errc::unreachable`). Once there has been a connection, a try waits for
   /// the ensemble's answer at most so long, unless it is zero, and at most half of the session timeout.
   saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
-  /// How long a call waits before a line of the log says who holds the lock; again whenever it has waited twice as long.
-  /// Then the leader is asked, too, whether that holder's node is there: a server that has lost a transaction may show one
-  /// that has gone (see ZOOKEEPER-4785), for which a call would wait for ever. Zero: neither. Cost: one list, one write, one
-  /// read.
+  /// How long a call waits before the log says, at level `info`, who holds the lock; and again each time that the wait
+  /// has doubled. The leader is then also asked whether the node of that holder still exists: a server that has lost a
+  /// transaction may still show a deleted node (see ZOOKEEPER-4785), for which a call would wait for ever. Zero turns
+  /// both off. Each time costs one list and one write, and one read if `info` is logged.
   saturating<std::chrono::milliseconds> report_waits_after{std::chrono::seconds{30}};
   /// How long `close()` and the destructor wait for the nodes of this client to be deleted, and for callbacks.
   saturating<std::chrono::milliseconds> close_timeout{std::chrono::seconds{5}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Values of latchkey as text: for streams; for std::format where the standard library has it; for fmt if that has been
-/// included before this header. The text is that of `to_string`; width and alignment are those of strings.
+/// Values of latchkey as text, for streams, for std::format (where the standard library has it), and for fmt (include
+/// fmt before this header). The text is that of `to_string`; width and alignment are those of strings.
 
 #include <concepts>
 #include <ostream>
@@ -26,7 +26,7 @@ namespace detail {
 template <class T, class... Those>
 concept one_of = (std::same_as<T, Those> || ...);
 
-/// What `to_string` makes a text of.
+/// The types that this header prints with `to_string`.
 template <class T>
 concept printable =
     one_of<T, fencing_token, grant, loss_reason, queue_snapshot, contender::kind, client_event::kind, log_level>;

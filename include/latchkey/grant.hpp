@@ -94,8 +94,8 @@ class grant {
   std::shared_ptr<detail::grant_state> state_;
 };
 
-/// @returns for a log: the token, and what has become of the grant: "held", "released", "lost: node deleted"; "no grant"
-/// for one that was never held.
+/// @returns the token and the state, for a log: `<token> held`, `<token> released`, or `<token> lost: node deleted`;
+/// `no grant` for one that was never held.
 std::string to_string(const grant& what);
 
 }  // namespace latchkey

@@ -7,5 +7,5 @@
 #define LATCHKEY_VERSION_MINOR 1
 #define LATCHKEY_VERSION_PATCH 0
 
-/// To be compared: 10203 is 1.2.3.
+/// One number, for comparisons in `#if`: 10203 means 1.2.3.
 #define LATCHKEY_VERSION (LATCHKEY_VERSION_MAJOR * 10000 + LATCHKEY_VERSION_MINOR * 100 + LATCHKEY_VERSION_PATCH)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/// The text of a token. Where tokens come from: `queue_entry::fence`.
+
 #include <charconv>
 #include <stdexcept>
 

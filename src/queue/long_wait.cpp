@@ -27,7 +27,7 @@ std::string first_rival(const std::vector<std::string>& children, const rule& mi
   return std::string{first.name};
 }
 
-/// What others say may be long.
+/// Other clients may have stored long texts.
 std::string_view cut(std::string_view text) { return text.substr(0, 512); }
 
 /// One look at the queue of one lock.
@@ -59,7 +59,8 @@ struct look : std::enable_shared_from_this<look> {
     if (!holder.empty()) ask({.kind = operation::check, .paths = {node()}}, &look::on_checked);
   }
 
-  /// The leader's answer comes through the server behind all that was committed before.
+  /// The server passes the leader's answer on only after everything that was committed before it: a correct server lists
+  /// a deleted node no more.
   void on_checked(const reply& checked) {
     if (checked.code == reply_code::no_node) {
       ask({.kind = operation::children, .path = absolute}, &look::on_listed_again);
@@ -72,18 +73,20 @@ struct look : std::enable_shared_from_this<look> {
     if (std::find(listed.children.begin(), listed.children.end(), holder) == listed.children.end()) return;
     if (!std::exchange(told, true)) {
       log(log_level::error,
-          "a server shows a node that the leader does not have: it has lost a transaction (see ZOOKEEPER-4785), and "
-          "the node is disregarded; stop that server, delete its data and start it again",
+          "this server shows a node that the leader does not have: it has lost a transaction (see ZOOKEEPER-4785); the "
+          "node is disregarded; while the other servers have a quorum, stop this server, delete its snapshots and "
+          "transaction logs (keep myid), and start it again",
           {{"server", core.session().info().server}, {"node", node()}});
     }
     core.reaper().disregard(node());
-    on_listed(listed);  // there may be more of them
+    on_listed(listed);  // there may be more such nodes
   }
 
   void on_read(const reply& read) {
     if (read.code != reply_code::ok) return;
     const auto owner = read_owner(read.data);
-    log(log_level::info, calls == 1 ? "a call waits long for the lock" : "calls wait long for the lock",
+    log(log_level::info,
+        calls == 1 ? "a call has been waiting long for the lock" : "calls have been waiting long for the lock",
         {{"path", path},
          {"waited_ms", waited},
          {"waiting_calls", calls},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Finds out for whom a call waits so long.
+/// Finds out whom a call has been waiting for.
 
 #include <cstddef>
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace latchkey::detail {
 
-/// Logs who holds the lock: the first in its queue that contenders of kind `kind` wait for. Reads the list, has the
-/// leader check that node, and reads it; says nothing if there is no connection, or nobody holds the lock then. With the
-/// monitor held.
+/// Logs who holds the lock: the first contender in its queue for which one of kind `kind` has to wait. Reads the list,
+/// has the leader check that node, and reads it. Says nothing if there is no connection, or if nobody holds the lock any
+/// more. With the monitor held.
 ///
-/// A server that has lost a transaction (HAZARDS S19) may show a node that has gone, and will never tell of its end: it
-/// is disregarded from then on.
+/// A server that has lost a transaction (HAZARDS S19) may show a deleted node, and never report its deletion. Such a
+/// node is disregarded until the session ends.
 /// @param path of the lock, below the chroot
-/// @param waited how long the first of `calls` calls has waited at least
+/// @param waited the least time that the first of `calls` calls has waited
 void look_into_long_wait(client_core& core, const std::string& path, const rule& kind, duration waited,
                          std::size_t calls);
 

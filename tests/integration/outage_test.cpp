@@ -208,7 +208,7 @@ TEST_SUITE("outages") {
     stop.request_stop();
     all.join();
     holder.unlock();
-    CHECK(said()[0].find("a call waits long for the lock") == 0);
+    CHECK(said()[0].find("a call has been waiting long for the lock") == 0);
     CHECK(said()[0].find(R"(holder_label="other\x0alatchkey: error: forged \"label\"\x1b[2J")") != std::string::npos);
     CHECK(said()[0].find("holder_pid=") != std::string::npos);
     CHECK(said()[0].find("waited_ms=400") != std::string::npos);

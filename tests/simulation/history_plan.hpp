@@ -35,7 +35,7 @@ struct history_plan {
   duration noticed_after{};
   duration long_wait = std::chrono::seconds{30};  ///< `client_options::report_waits_after`
   /// That right after a grant the server of its client is cut off from the quorum: the moment when least is known to
-  /// the leader about the session (DESIGN.md, 6).
+  /// the leader about the session (src/session/liveness.hpp).
   double hunted = 0;
   double at_once = 0;             ///< how many callers come back right after they have unlocked
   double impatient = 0;           ///< how many calls are cancelled

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hunts for the moment at which the leader knows least about a session: its grants must end before the ensemble ends it
-// (DESIGN.md, 6).
+// (src/session/liveness.hpp).
 #include <algorithm>
 #include <chrono>
 #include <string>
