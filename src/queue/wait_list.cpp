@@ -49,13 +49,14 @@ void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome wha
 }
 
 /// The first has waited longest. Its next report comes when it has waited twice as long.
-void wait_list::on_round(std::uint32_t now) {
-  if (line_.empty() || now < next_report_) return;
+bool wait_list::on_round(std::uint32_t now) {
+  if (line_.empty() || now < next_report_) return false;
   const auto& calls = core_.waiting_calls();
   const auto since = line_.front()->since;
-  if (!calls.is_long(since)) return;
+  if (!calls.is_long(since)) return false;
   next_report_ = now + (now - since);
   look_into_long_wait(core_, path_, kind_, calls.waited(since), line_.size());
+  return true;
 }
 
 void wait_list::refuse_tries() {

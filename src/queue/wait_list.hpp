@@ -96,7 +96,7 @@ class wait_list final : waiting_line {
   static constexpr std::size_t most_spare = 256;
 
   std::shared_ptr<waiter> make();
-  void on_round(std::uint32_t now) override;
+  bool on_round(std::uint32_t now) override;
 
   client_core& core_;
   const std::string& path_;

@@ -24,8 +24,10 @@ void waiting_calls::run() {
     ++round_;
     forget_gone();
     if (count_ == 0) return;
+    int requests = 0;
     for (const auto& each : lines_) {
-      if (const auto line = each.lock()) line->on_round(round_);
+      const auto line = each.lock();
+      if (line && line->on_round(round_) && ++requests == most_requests) break;  // the others in the next round
     }
     run();
   });

@@ -15,8 +15,8 @@ namespace latchkey::detail {
 /// Calls that wait for the same lock object. Looked at with the monitor held.
 class waiting_line {
  public:
-  /// A round is over. @param now its number
-  virtual void on_round(std::uint32_t now) = 0;
+  /// A round is over. @param now its number. @returns whether a request is sent because a call has waited long.
+  virtual bool on_round(std::uint32_t now) = 0;
 
  protected:
   ~waiting_line() = default;
@@ -49,6 +49,7 @@ class waiting_calls {
 
  private:
   static constexpr std::uint32_t rounds = 4;
+  static constexpr int most_requests = 64;  // of a round: what proves a lease is not to stand behind thousands
 
   void run();
   void forget_gone();

@@ -2,6 +2,10 @@
 /// Servers that have lost the end of a node, and show it for ever.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <vector>
 
 #include "log_lines.hpp"
 #include "support/calm_world.hpp"
@@ -59,6 +63,24 @@ TEST_SUITE("lost transaction") {
       CHECK(w.queued(0));
       CHECK(w.ends(w.lock.enter(1, mode, detail::at_once), outcome::granted));
     }
+  }
+
+  TEST_CASE("of many locks that are waited for long, at most 64 are looked into at a time") {
+    calm_world w;
+    std::vector<std::unique_ptr<simulated_lock>> locks;
+    for (int i = 0; i < 100; ++i) {
+      const auto path = fmt::format("/many/{}", i);
+      locks.push_back(std::make_unique<simulated_lock>(w.two, path, lock_settings{lock_family::turns}));
+      REQUIRE(w.ends(locks.back()->enter(1, contender_kind::lock), outcome::granted));
+      locks.push_back(std::make_unique<simulated_lock>(w.one, path, lock_settings{lock_family::turns}));
+      locks.back()->enter(1, contender_kind::lock);
+    }
+    const auto looks = [&] { return w.one.connector().sent(operation::check); };
+    REQUIRE(w.eventually([&] { return looks() != 0; }));
+    w.time.run_for(1s);
+    CHECK(looks() == 64);
+    w.time.run_for(10s);
+    CHECK(looks() == 100);
   }
 
   TEST_CASE("a node that the leader has is waited for, however long") {

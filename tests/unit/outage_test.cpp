@@ -92,7 +92,7 @@ struct counting_allocator {
 };
 
 struct silent_line final : detail::waiting_line {
-  void on_round(std::uint32_t) override {}
+  bool on_round(std::uint32_t) override { return false; }
 };
 
 }  // namespace
