@@ -179,7 +179,7 @@ TEST_SUITE("entry") {
 
   TEST_CASE(
       "a waiter that has waited long is proved to live before it is granted, one that has not is granted at once") {
-    for (const auto waited : {100ms, 20'000ms}) {
+    for (const auto waited : {100ms, 60'000ms}) {
       CAPTURE(waited.count());
       world w;
       const auto holder = w.one.cohort("/q");
@@ -188,7 +188,8 @@ TEST_SUITE("entry") {
       const auto call = w.enter(w.two, *waiter);
       REQUIRE(w.queued(2));
       w.time.run_for(waited);
-      CHECK(w.two.connector().sent(detail::operation::check) == 0);
+      // Of that which waits for longer than `report_waits_after`: whether the holder's node is there.
+      CHECK(w.two.connector().sent(detail::operation::check) == (waited > 1s ? 1 : 0));
       w.two.connector().forget_sent();
       holder->unlock();
       REQUIRE(w.ends(call, outcome::granted));
