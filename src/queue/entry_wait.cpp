@@ -55,7 +55,8 @@ void queue_entry::decide(const reply& listed) {
   watch(std::string{verdict.blocker}, verdict.blockers == 1);
 }
 
-/// One watch, on the nearest contender ahead (`admission::blocker`), so no herd. `get`, since an `exists` watch on a missing node would stay for ever.
+/// One watch, on the nearest contender ahead (`admission::blocker`), so no herd. `get`, since an `exists` watch on a
+/// missing node would stay for ever.
 /// @param alone whether nobody else is ahead
 void queue_entry::watch(const std::string& name, bool alone) {
   become(state::waiting);

@@ -59,8 +59,8 @@ struct look : std::enable_shared_from_this<look> {
     if (!holder.empty()) ask({.kind = operation::check, .paths = {node()}}, &look::on_checked);
   }
 
-  /// The server passes the leader's answer on only after everything that was committed before it: a correct server lists
-  /// a deleted node no more.
+  /// The server passes the leader's answer on only after everything that was committed before it: a correct server
+  /// lists a deleted node no more.
   void on_checked(const reply& checked) {
     if (checked.code == reply_code::no_node) {
       ask({.kind = operation::children, .path = absolute}, &look::on_listed_again);
