@@ -38,6 +38,13 @@ using namespace std::chrono_literals;
 constexpr int rounds = 20;
 constexpr unsigned patience = 60;  // seconds, until a child that hangs is killed
 
+/// Threads that lock and unlock at the moments of the forks, so that the client's threads, too, are busy then.
+#ifdef __SANITIZE_ADDRESS__
+constexpr int users = 0;  // GCC 12's ASan leaves the locks of its allocator as they are at a fork: the child would hang
+#else
+constexpr int users = 3;
+#endif
+
 bool failed = false;
 
 void check(bool holds, const char* what) {
@@ -196,11 +203,10 @@ int main(int argc, char** argv) {
   const auto grant = all->plain.held();
   const auto session = owner->session_id();
 
-  // So that the client's threads, too, are busy at the moments of the forks.
   std::atomic<bool> done{false};
-  std::vector<std::thread> users;
-  for (int i = 0; i < 3; ++i) {
-    users.emplace_back([&] {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < users; ++i) {
+    threads.emplace_back([&] {
       while (!done) {
         all->busy.lock();
         all->busy.unlock();
@@ -233,7 +239,7 @@ int main(int argc, char** argv) {
   check(exits_well(child), "a child with a client of its own exits well");
 #endif
   done = true;
-  for (auto& each : users) each.join();
+  for (auto& each : threads) each.join();
   check(bool{grant}, "the parent still holds the lock");
   check(owner->session_id() == session, "in the same session");
   const latchkey::queue_snapshot queue{*owner, path + "/plain"};
