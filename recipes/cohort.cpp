@@ -12,16 +12,16 @@ constexpr auto last_turn = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
-cohort_options cohort_options::checked(std::uint32_t turns, duration linger, const std::string& path) {
-  if (turns == 0) throw error{errc::bad_option, "the option turns must be at least 1", path};
-  if (linger < duration::zero()) throw error{errc::bad_option, "the option linger must not be negative", path};
-  return {turns, linger};
+cohort_options cohort_options::checked(cohort_options options, const std::string& path) {
+  if (options.turns == 0) throw error{errc::bad_option, "the option turns must be at least 1", path};
+  if (options.linger < duration::zero()) throw error{errc::bad_option, "the option linger must not be negative", path};
+  return options;
 }
 
 cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, cohort_options options)
-    : shared_entry{std::move(core), std::move(path), kind, options.linger},
+    : shared_entry{std::move(core), std::move(path), kind, options.group, options.linger},
       most_turns_{options.turns},
-      owner_{core_, path_} {}
+      owner_{core_, path_, counts_} {}
 
 // Callers ----------
 
@@ -75,9 +75,10 @@ bool cohort::may_go_on() {
 void cohort::let_in(time_point now) {
   const auto& next = line_.front();
   counted_ = used_ ? counted_ + 1 : 1;
-  owner_.begin(next->fiber, entry_->node(), next_turn(), now);
+  const auto [fence, source] = next_turn();
+  owner_.begin(next->fiber, entry_->node(), fence, now);
   if (asked_to_release_) owner_.state().ask_to_release();
-  line_.conclude(next, waiter::outcome::granted);
+  line_.grant(next, source, now);
 }
 
 void cohort::for_each_grant(const std::function<void(grant_state&)>& what) {

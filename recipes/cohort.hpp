@@ -16,9 +16,17 @@ namespace latchkey::detail {
 struct cohort_options {
   std::uint32_t turns = 16;  ///< once a remote waiter is known
   duration linger{};         ///< how long an idle entry is kept; zero: not at all
+  std::string group{};       ///< of locks whose numbers it counts for
 
+  /// @param options of a mutex, or of a shared mutex
   /// @throws error bad_option
-  static cohort_options checked(std::uint32_t turns, duration linger, const std::string& path);
+  template <class Options>
+  static cohort_options checked(const Options& options, const std::string& path) {
+    return checked({options.turns, saturate(options.linger), options.group}, path);
+  }
+
+ private:
+  static cohort_options checked(cohort_options options, const std::string& path);
 };
 
 /// Callers wait in a wait list, in the order of their arrival. The first of them creates an entry in the queue. While

@@ -5,11 +5,12 @@
 
 namespace latchkey::detail {
 
-fair_line::fair_line(std::shared_ptr<client_core> core, std::string path)
+fair_line::fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group)
     : core_{std::move(core)},
       path_{std::move(path)},
-      line_{*core_, path_, rule_of(contender_kind::lock)},
-      owner_{core_, path_} {}
+      counts_{core_->group(group)},
+      line_{*core_, path_, rule_of(contender_kind::lock), counts_},
+      owner_{core_, path_, counts_} {}
 
 void fair_line::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
@@ -46,7 +47,7 @@ std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, time_point until) 
   if (until == at_once && hopeless) {
     place->conclude(waiter::outcome::refused);
   } else {
-    if (places_.empty() && !owner_) anticipation_.wanted(core_->monitor().now());
+    if (places_.empty() && !owner_) anticipation_.wanted(me->since);
     add(place);
     place->start();
   }
@@ -110,11 +111,12 @@ void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
   }
   if (!place->caller_ || place->for_place_) return;  // until a call waits for it
   const auto& with = *place->entry_;
-  owner_.begin(place->caller_->fiber, with.node(), with.fence(with.first_turn()), core_->monitor().now());
+  const auto now = core_->monitor().now();
+  owner_.begin(place->caller_->fiber, with.node(), with.fence(with.first_turn()), now);
   owning_place_ = place;
   place->spent_ = true;
   if (place->asked_to_release_) owner_.state().ask_to_release();
-  place->conclude(waiter::outcome::granted);
+  place->grant(now);
 }
 
 }  // namespace latchkey::detail

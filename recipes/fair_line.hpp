@@ -29,7 +29,8 @@ class fair_place;
 class fair_line final : public lock_calls<fair_line>, public std::enable_shared_from_this<fair_line> {
  public:
   /// @param path as the user calls it; below the chroot
-  fair_line(std::shared_ptr<client_core> core, std::string path);
+  /// @param group of locks whose numbers it counts for
+  fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group = {});
   /// Releases what is held, ends every wait, gives up every place.
   void shut() noexcept;
 
@@ -56,6 +57,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   const std::shared_ptr<client_core> core_;
   const std::string path_;
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
+  lock_counts& counts_;
   bool shut_ = false;
   const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
   wait_list line_;                                   // the calls that wait; their order does not matter
@@ -105,7 +107,9 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   void give_up();
   std::unique_ptr<former_place> leave_for_another();
   std::shared_ptr<queue_entry> step_out();
+  std::shared_ptr<waiter> release_caller();
   void conclude(waiter::outcome what);
+  void grant(time_point now);
   void fail(const failure& why);
   void require_place() const;
   failure place_lost() const;

@@ -6,9 +6,9 @@
 
 namespace latchkey {
 
-fair_mutex::fair_mutex(client& owner, std::string path) : path_{std::move(path)} {
+fair_mutex::fair_mutex(client& owner, std::string path, fair_mutex_options options) : path_{std::move(path)} {
   detail::validate_lock_path(path_);
-  line_ = std::make_shared<detail::fair_line>(owner.core(), path_);
+  line_ = std::make_shared<detail::fair_line>(owner.core(), path_, options.group);
 }
 
 fair_mutex::~fair_mutex() { line_->shut(); }

@@ -18,9 +18,10 @@ namespace latchkey::detail {
 
 /// Begins a grant in `state`, which is used again if no `grant` refers to it.
 inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_ptr<client_core>& core,
-                        const std::string& path, const std::string& node, fencing_token fence, time_point now) {
+                        const std::string& path, lock_counts& counts, const std::string& node, fencing_token fence,
+                        time_point now) {
   if (state && is_sole_owner(state)) return state->begin_again(node, fence, now);
-  state = std::make_shared<grant_state>(core, path, node, fence, now);
+  state = std::make_shared<grant_state>(core, path, counts, node, fence, now);
 }
 
 /// Logs that somebody else than the holder has called `unlock()` or `unlock_shared()`.
@@ -32,7 +33,8 @@ std::uint64_t new_holder() noexcept;
 /// The caller that holds a lock object, until it unlocks: also after a loss. With the monitor held.
 class owner {
  public:
-  owner(std::shared_ptr<client_core> core, std::string path) : core_{std::move(core)}, path_{std::move(path)} {}
+  owner(std::shared_ptr<client_core> core, std::string path, lock_counts& counts)
+      : core_{std::move(core)}, path_{std::move(path)}, counts_{counts} {}
 
   explicit operator bool() const noexcept { return present_; }
   bool is(std::uint64_t fiber) const noexcept { return present_ && fiber_ == fiber; }
@@ -51,7 +53,7 @@ class owner {
 
   /// @pre it is not there
   void begin(std::uint64_t fiber, const std::string& node, fencing_token fence, time_point now) {
-    begin_grant(grant_, core_, path_, node, fence, now);
+    begin_grant(grant_, core_, path_, counts_, node, fence, now);
     fiber_ = fiber;
     present_ = true;
     guarded_ = false;
@@ -71,6 +73,7 @@ class owner {
  private:
   const std::shared_ptr<client_core> core_;
   const std::string path_;
+  lock_counts& counts_;
   std::shared_ptr<grant_state> grant_;  // the last one
   std::uint64_t fiber_ = 0;
   bool present_ = false;

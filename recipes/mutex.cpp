@@ -8,9 +8,8 @@ namespace latchkey {
 
 mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std::move(path)} {
   detail::validate_lock_path(path_);
-  cohort_ = std::make_shared<detail::cohort>(
-      owner.core(), path_, detail::contender_kind::lock,
-      detail::cohort_options::checked(options.turns, detail::saturate(options.linger), path_));
+  cohort_ = std::make_shared<detail::cohort>(owner.core(), path_, detail::contender_kind::lock,
+                                             detail::cohort_options::checked(options, path_));
   cohort_->open();
 }
 

@@ -53,7 +53,7 @@ class reader_group::place final : public entry_listener {
 };
 
 reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options)
-    : shared_entry{std::move(core), std::move(path), contender_kind::read, options.linger},
+    : shared_entry{std::move(core), std::move(path), contender_kind::read, options.group, options.linger},
       share_for_{options.share_for},
       newest_{std::make_shared<place>(*this)} {}
 
@@ -110,6 +110,7 @@ void reader_group::adopt(std::shared_ptr<queue_entry> granted, std::uint32_t tur
   const auto now = core_->monitor().now();
   const auto& node = granted->node();
   const auto fence = granted->fence(turns);
+  ++counts_.downgrades;
   if (entry_) {  // other readers wait, in a place behind
     const auto where = std::make_shared<place>(*this);
     where->own(granted);
@@ -164,8 +165,9 @@ void reader_group::on_unconfirmed() {
 void reader_group::join_all(time_point now) {
   while (!line_.empty()) {
     const auto& next = line_.front();
-    join(newest_, next->fiber, entry_->node(), next_turn(), now);
-    line_.conclude(next, waiter::outcome::granted);
+    const auto [fence, source] = next_turn();
+    join(newest_, next->fiber, entry_->node(), fence, now);
+    line_.grant(next, source, now);
   }
 }
 
@@ -185,7 +187,7 @@ void reader_group::join(const std::shared_ptr<place>& where, std::uint64_t fiber
   mine.where = where;
   mine.guarded = false;
   ++where->members;
-  begin_grant(mine.grant, core_, path_, node, fence, now);
+  begin_grant(mine.grant, core_, path_, counts_, node, fence, now);
   if (where == newest_ && asked_to_release_) mine.grant->ask_to_release();
 }
 

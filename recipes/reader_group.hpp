@@ -17,6 +17,7 @@ namespace latchkey::detail {
 struct readers_options {
   duration share_for{};  ///< how long further readers may join once a remote waiter is known
   duration linger{};     ///< how long an entry without readers is kept; zero: not at all
+  std::string group{};   ///< of locks whose numbers it counts for
 };
 
 /// The first reader creates an entry, its place in the queue. Readers that come while it is granted join it without a

@@ -5,10 +5,12 @@
 
 namespace latchkey::detail {
 
-shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, duration linger)
+shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind,
+                           const std::string& group, duration linger)
     : core_{std::move(core)},
       path_{std::move(path)},
-      line_{*core_, path_, rule_of(kind)},
+      counts_{core_->group(group)},
+      line_{*core_, path_, rule_of(kind), counts_},
       absolute_{std::make_shared<const std::string>(core_->absolute(path_))},
       remote_waiters_{std::make_shared<remote_waiters>(
           *core_, *absolute_, rule_of(kind), [this](std::string_view node) { return entry_ && entry_->node() == node; },
@@ -38,9 +40,8 @@ std::shared_ptr<waiter> shared_entry::queue_up(std::uint64_t fiber, time_point u
   if (until == at_once && (hopeless || !gate_open())) {
     line_.conclude(me, waiter::outcome::refused);
   } else if (line_.size() == 1) {
-    const auto now = core_->monitor().now();
-    if (!entry_ && !in_use()) anticipation_.wanted(now);
-    advance(now);
+    if (!entry_ && !in_use()) anticipation_.wanted(me->since);
+    advance(me->since);
   }
   me->entering = false;
   return me;
@@ -73,7 +74,7 @@ void shared_entry::gate_opened() {
 void shared_entry::take() {
   if (core_->failed()) return on_failure(*core_->failed());
   state_ = state::queueing;
-  used_ = asked_to_release_ = false;
+  used_ = rested_ = asked_to_release_ = false;
   turns_ = 0;
   entry_ = std::make_shared<queue_entry>(core_, absolute_, kind_, *this);
   entry_->start(patience_of(line_.front()->once), std::move(former_));
@@ -124,6 +125,7 @@ void shared_entry::await_end_of_linger() {
 bool shared_entry::wake() {
   if (state_ != state::resting) return false;
   state_ = state::granted;
+  rested_ = true;
   entry_->set_patience(patience_of(line_.front()->once));
   return true;
 }
@@ -135,9 +137,14 @@ bool shared_entry::refresh(time_point now) {
   return true;
 }
 
-fencing_token shared_entry::next_turn() {
-  if (!std::exchange(used_, true)) turns_ = entry_->first_turn();
-  return entry_->fence(turns_++);
+shared_entry::turn shared_entry::next_turn() {
+  const bool rested = std::exchange(rested_, false);
+  auto source = rested ? granted_by::linger : granted_by::turn;
+  if (!std::exchange(used_, true)) {
+    turns_ = entry_->first_turn();
+    source = entry_->waited() ? granted_by::queue : granted_by::free_queue;
+  }
+  return {entry_->fence(turns_++), source};
 }
 
 // What becomes of it ----------
@@ -186,7 +193,7 @@ void shared_entry::on_session_over() {
   if (!entry_ || in_use()) return;
   if (line_.empty()) return give_up();
   state_ = state::queueing;  // it queues again, for another place
-  used_ = asked_to_release_ = false;
+  used_ = rested_ = asked_to_release_ = false;
 }
 
 void shared_entry::on_remote_waiters() {

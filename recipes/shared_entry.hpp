@@ -53,8 +53,10 @@ class shared_entry : public entry_listener, public session_observer, public std:
   };
 
   /// @param path as the user calls it; below the chroot
+  /// @param group of locks whose numbers it counts for
   /// @param linger how long the entry is kept; zero: not at all
-  shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, duration linger);
+  shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const std::string& group,
+               duration linger);
   ~shared_entry() = default;
 
   /// @returns whether callers hold it.
@@ -87,8 +89,12 @@ class shared_entry : public entry_listener, public session_observer, public std:
   bool wake();
   /// @pre granted. @returns whether it can be relied on; if not, `let_in` follows.
   bool refresh(time_point now);
-  /// @pre granted. @returns the token of the next caller.
-  fencing_token next_turn();
+  struct turn {
+    fencing_token fence;
+    granted_by source{};
+  };
+  /// @pre granted. @returns that of the next caller.
+  turn next_turn();
 
   bool granted() const noexcept { return state_ == state::granted || state_ == state::resting; }
   bool gate_open() const { return !gate_ || gate_(); }
@@ -100,12 +106,14 @@ class shared_entry : public entry_listener, public session_observer, public std:
 
   const std::shared_ptr<client_core> core_;
   const std::string path_;
+  lock_counts& counts_;
   wait_list line_;
   const std::shared_ptr<const std::string> absolute_;
   const std::shared_ptr<remote_waiters> remote_waiters_;
   std::shared_ptr<queue_entry> entry_;
   state state_ = state::none;
-  bool used_ = false;  // a caller has been let in
+  bool used_ = false;    // a caller has been let in
+  bool rested_ = false;  // since the last one
   bool asked_to_release_ = false;
   std::uint32_t turns_ = 0;  // the number of the next turn
 

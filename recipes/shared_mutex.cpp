@@ -12,8 +12,8 @@ shared_mutex::shared_mutex(client& owner, std::string path, shared_mutex_options
     throw error{errc::bad_option, "the option share_for must not be negative", path_};
   }
   state_ = std::make_shared<detail::shared_state>(
-      owner.core(), path_, detail::cohort_options::checked(options.turns, detail::saturate(options.linger), path_),
-      detail::readers_options{detail::saturate(options.share_for), detail::saturate(options.linger)});
+      owner.core(), path_, detail::cohort_options::checked(options, path_),
+      detail::readers_options{detail::saturate(options.share_for), detail::saturate(options.linger), options.group});
   state_->open();
 }
 

@@ -5,16 +5,6 @@
 #include <utility>
 
 namespace latchkey::detail {
-namespace {
-
-/// The outcome of a try that cannot succeed.
-std::shared_ptr<waiter> refused() {
-  auto nobody = std::make_shared<waiter>();
-  nobody->what = waiter::outcome::refused;
-  return nobody;
-}
-
-}  // namespace
 
 shared_state::shared_state(std::shared_ptr<client_core> core, std::string path, cohort_options writers,
                            readers_options readers)
@@ -41,8 +31,7 @@ void shared_state::shut() noexcept {
 // To write ----------
 
 std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, time_point until) {
-  if (readers_->is_reading(fiber)) {
-    if (until == at_once) return refused();
+  if (until != at_once && readers_->is_reading(fiber)) {
     refuse_deadlock(path_,
                     "this fiber holds the lock as a reader, and there is no upgrade; call unlock_shared() first");
   }
@@ -63,8 +52,7 @@ bool shared_state::acquire_shared(duration timeout, std::stop_token stop) {
 }
 
 std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, time_point until) {
-  if (writers_->is_owner(fiber)) {
-    if (until == at_once) return refused();
+  if (until != at_once && writers_->is_owner(fiber)) {
     refuse_deadlock(path_, "this fiber holds the lock as the writer; call downgrade() to become a reader");
   }
   return readers_->enter(fiber, until);

@@ -16,6 +16,8 @@
 #include <latchkey/duration.hpp>
 #include <latchkey/error.hpp>
 #include <latchkey/grant.hpp>
+#include <latchkey/metrics.hpp>
+#include <latchkey/trace.hpp>
 
 namespace latchkey {
 
@@ -106,6 +108,9 @@ struct client_options {
   /// fiber. An exception that it throws ends the process, after a log line that names the event. A slow observer delays
   /// other callbacks and nothing else.
   std::function<void(const client_event&)> observer{};
+  /// Told of calls that have waited for locks and of grants that have ended, each when it is over, for a tracer. Called
+  /// as the observer is. Empty: costs nothing.
+  std::function<void(const trace_span&)> trace{};
 };
 
 /// A client of a ZooKeeper ensemble: it connects, reconnects, and begins a new session when one has expired. It runs
@@ -163,6 +168,10 @@ class client {
 
   /// @returns the id of the session; zero if there is none.
   std::int64_t session_id() const;
+
+  /// @returns the numbers of this client and its locks, all of one moment. Keeps them from changing for some
+  /// microseconds, longer with a great many groups of locks.
+  client_metrics metrics() const;
 
   /// @returns what locks are made from; for latchkey's own use.
   const std::shared_ptr<detail::client_core>& core() const noexcept { return core_; }

@@ -21,6 +21,12 @@ namespace detail {
 class fair_line;
 }
 
+/// How one `fair_mutex` is counted.
+struct fair_mutex_options {
+  /// As `mutex_options::group`.
+  std::string group{};
+};
+
 /// An exclusive lock with an entry of its own for every caller.
 ///
 /// Meets Lockable and TimedLockable. Not recursive. Wire-compatible with `mutex` and Curator's `InterProcessMutex`.
@@ -34,7 +40,7 @@ class fair_line;
 class fair_mutex : public detail::lockable<fair_mutex> {
  public:
   /// Makes no request. @throws error bad_path
-  fair_mutex(client& owner, std::string path);
+  fair_mutex(client& owner, std::string path, fair_mutex_options options = {});
   ~fair_mutex();
   fair_mutex(const fair_mutex&) = delete;
   fair_mutex& operator=(const fair_mutex&) = delete;

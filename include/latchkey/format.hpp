@@ -28,8 +28,8 @@ concept one_of = (std::same_as<T, Those> || ...);
 
 /// The types that this header prints with `to_string`.
 template <class T>
-concept printable =
-    one_of<T, fencing_token, grant, loss_reason, queue_snapshot, contender::kind, client_event::kind, log_level>;
+concept printable = one_of<T, fencing_token, grant, loss_reason, queue_snapshot, contender::kind, client_event::kind,
+                           log_level, trace_span::kind, trace_span::outcome>;
 
 }  // namespace detail
 

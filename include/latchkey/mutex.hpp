@@ -26,6 +26,9 @@ struct mutex_options {
   /// How long an idle lock keeps its entry, to be acquired again without a request. It gives the entry up as soon as a
   /// remote contender waits. Zero: gives it up with the unlock.
   saturating<std::chrono::milliseconds> linger{};
+  /// The group of locks whose numbers it counts for: see `lock_metrics`. A client keeps the numbers of a group for as
+  /// long as it lives, so there should be few: one for each use of locks, not one for each path.
+  std::string group{};
 };
 
 /// An exclusive lock shared by all processes that open the same path of the same ensemble.

@@ -30,6 +30,8 @@ struct shared_mutex_options {
   /// How long an idle lock keeps its entry, to be acquired again without a request. It gives the entry up as soon as a
   /// remote contender waits. Zero: gives it up at once.
   saturating<std::chrono::milliseconds> linger{};
+  /// As `mutex_options::group`.
+  std::string group{};
 };
 
 /// A read-write lock shared by all processes that open the same path: one writer alone, or readers together.

@@ -17,11 +17,12 @@ std::stop_token stopped() {
 
 }  // namespace
 
-grant_state::grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence,
-                         time_point now)
+grant_state::grant_state(std::shared_ptr<client_core> core, std::string path, lock_counts& counts, std::string node,
+                         fencing_token fence, time_point now)
     : core_{std::move(core)},
       lease_{core_->lease_keeper().current_lease()},
       path_{std::move(path)},
+      counts_{counts},
       node_{std::move(node)},
       fence_{fence},
       since_{now} {}
@@ -117,6 +118,7 @@ void grant_state::suspect() {
 
 void grant_state::ask_to_release() {
   if (is_over(state_) || asked_.exchange(true)) return;
+  ++counts_.asked_to_release;
   if (release_) core_->post([release = *release_]() mutable { release.request_stop(); });
   core_->tell({.what = client_event::kind::asked_to_release, .path = path_});
 }
@@ -127,7 +129,8 @@ void grant_state::lose(loss_reason why) {
   apply(why == loss_reason::deadline_passed ? grant_event::deadline_passed : grant_event::ended);
   if (stop_) core_->post([stop = *stop_]() mutable { stop.request_stop(); });
   if (why != loss_reason::client_closed) say_lost(why);
-  end();
+  ++counts_.lost.at(static_cast<std::size_t>(why));
+  end(trace_span::outcome::lost, core_->monitor().now());
 }
 
 void grant_state::say_lost(loss_reason why) {
@@ -142,7 +145,7 @@ void grant_state::release(time_point now) {
   if (is_over(state_)) return;
   if (!lease_->alive(now)) return lose(loss_reason::deadline_passed);
   apply(grant_event::unlocked);
-  end();
+  end(trace_span::outcome::released, now);
 }
 
 bool grant_state::apply(grant_event event) noexcept {
@@ -152,7 +155,9 @@ bool grant_state::apply(grant_event event) noexcept {
   return before != now;
 }
 
-void grant_state::end() {
+void grant_state::end(trace_span::outcome how, time_point now) {
+  counts_.hold.add(now - since_);
+  core_->trace(trace_span::kind::hold, how, path_, since_, now, fence_);
   for (auto& waiter : std::exchange(waiters_, {})) core_->monitor().wake(std::move(waiter));
 }
 

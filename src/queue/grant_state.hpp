@@ -21,9 +21,10 @@ namespace latchkey::detail {
 class grant_state : public std::enable_shared_from_this<grant_state> {
  public:
   /// @param path of the lock, below the chroot
+  /// @param counts of the locks of its group
   /// @param node that the grant rests on
-  grant_state(std::shared_ptr<client_core> core, std::string path, std::string node, fencing_token fence,
-              time_point now);
+  grant_state(std::shared_ptr<client_core> core, std::string path, lock_counts& counts, std::string node,
+              fencing_token fence, time_point now);
 
   /// Begins another period, of another turn on the same lock. @pre nothing else refers to this object
   void begin_again(const std::string& node, fencing_token fence, time_point now);
@@ -55,11 +56,12 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   void watch_node();
   bool apply(grant_event event) noexcept;
   void say_lost(loss_reason why);
-  void end();
+  void end(trace_span::outcome how, time_point now);
 
   const std::shared_ptr<client_core> core_;
   std::shared_ptr<lease> lease_;
   const std::string path_;
+  lock_counts& counts_;
   std::string node_;
   fencing_token fence_;
   time_point since_;

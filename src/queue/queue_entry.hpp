@@ -134,6 +134,9 @@ class queue_entry final : public session_observer,
   /// @returns whether it will be granted once its node has been seen and the session proved alive; that is under way.
   bool proving() const noexcept { return state_ == state::proving || state_ == state::confirming; }
 
+  /// @returns whether it has waited for a contender ahead.
+  bool waited() const noexcept { return waited_; }
+
   /// @returns the absolute path of the node; empty before it is known.
   const std::string& node() const noexcept override { return node_; }
 

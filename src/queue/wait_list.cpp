@@ -34,6 +34,7 @@ void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome wha
       what = waiter::outcome::failed;
     }
   }
+  if (what != waiter::outcome::granted) count_end(*who, what);
   who->what.store(what, std::memory_order_release);
   if (!who->entering) {
     who->woken = true;
@@ -45,17 +46,39 @@ void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome wha
   } else {
     line_.erase(who->at);
   }
-  if (line_.empty()) next_report_ = 0;
+  if (line_.empty()) next_report_ = {};
+}
+
+void wait_list::grant(const std::shared_ptr<waiter>& who, granted_by what, time_point now) {
+  if (what == granted_by::free_queue) ++counts_.at_once;
+  if (what == granted_by::turn) ++counts_.turns;
+  if (what == granted_by::linger) ++counts_.lingered;
+  counts_.wait.add(now - who->since);
+  core_.trace(trace_span::kind::wait, trace_span::outcome::granted, path_, who->since, now);
+  conclude(who, waiter::outcome::granted);
+}
+
+/// A call that has not got what it waited for.
+void wait_list::count_end(const waiter& who, waiter::outcome what) {
+  using enum trace_span::outcome;
+  const auto how = what == waiter::outcome::failed ? failed
+                   : !who.ends_by_itself           ? cancelled
+                   : who.once                      ? refused
+                                                   : timed_out;
+  ++(how == failed      ? counts_.failed
+     : how == cancelled ? counts_.cancelled
+     : how == refused   ? counts_.refused
+                        : counts_.timed_out);
+  core_.trace(trace_span::kind::wait, how, path_, who.since, core_.monitor().now());
 }
 
 /// The first has waited longest. Its next report comes when it has waited twice as long.
-bool wait_list::on_round(std::uint32_t now) {
+bool wait_list::on_round(time_point now) {
   if (line_.empty() || now < next_report_) return false;
-  const auto& calls = core_.waiting_calls();
-  const auto since = line_.front()->since;
-  if (!calls.is_long(since)) return false;
-  next_report_ = now + (now - since);
-  look_into_long_wait(core_, path_, kind_, calls.waited(since), line_.size());
+  const auto waited = now - line_.front()->since;
+  if (!core_.waiting_calls().is_long(waited)) return false;
+  next_report_ = now + waited;
+  look_into_long_wait(core_, path_, kind_, waited, line_.size());
   return true;
 }
 

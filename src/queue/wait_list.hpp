@@ -28,6 +28,14 @@ constexpr time_point end_of_call(duration timeout, time_point now) noexcept {
   return timeout <= duration::zero() ? at_once : deadline_after(now, timeout);
 }
 
+/// What a call was granted with.
+enum class granted_by : std::uint8_t {
+  queue,       ///< a new entry, that waited for others
+  free_queue,  ///< a new entry, that nobody was ahead of
+  turn,        ///< the entry of an earlier caller of the same object
+  linger,      ///< an entry that was kept for the next caller
+};
+
 /// One call that waits. Written with the monitor held; once `what` is no longer `waiting`, read from anywhere.
 struct waiter {
   enum class outcome { waiting, granted, refused, failed };
@@ -36,10 +44,10 @@ struct waiter {
   wait_point point;
   std::uint64_t fiber = 0;
   bool once = false;
-  bool entering = false;                        // its call has not begun to wait: there is nothing to wake
-  bool woken = false;                           // `point` must be reset before it is used again
-  bool ends_by_itself = false;                  // a try, or its time is over: in a long outage that is a failure
-  std::uint32_t since = 0;                      // the round of `waiting_calls` in which it began
+  bool entering = false;        // its call has not begun to wait: there is nothing to wake
+  bool woken = false;           // `point` must be reset before it is used again
+  bool ends_by_itself = false;  // a try, or its time is over: in a long outage that is a failure
+  time_point since{};
   std::atomic<outcome> what{outcome::waiting};  // written after `why`
   std::unique_ptr<failure> why;                 // of `failed`
   timer_id timer;
@@ -47,12 +55,13 @@ struct waiter {
   std::shared_ptr<void> place;  // for the recipe: what it waits with, while it waits
 };
 
-/// The waiters of one lock object, in the order of their arrival. With the monitor held. Waiters are used again by
-/// later calls: a turn among local callers allocates nothing.
+/// The waiters of one lock object, in the order of their arrival, and what becomes of them in numbers. With the monitor
+/// held. Waiters are used again by later calls: a turn among local callers allocates nothing.
 class wait_list final : waiting_line {
  public:
   /// @param path of the lock object, below the chroot, and what its callers queue as; both must outlive the list
-  wait_list(client_core& core, const std::string& path, const rule& kind) : core_{core}, path_{path}, kind_{kind} {}
+  wait_list(client_core& core, const std::string& path, const rule& kind, lock_counts& counts)
+      : core_{core}, path_{path}, kind_{kind}, counts_{counts} {}
   wait_list(const wait_list&) = delete;
   wait_list& operator=(const wait_list&) = delete;
 
@@ -63,9 +72,10 @@ class wait_list final : waiting_line {
     auto& calls = core_.waiting_calls();
     if (!std::exchange(listed_, true)) calls.add(std::shared_ptr<waiting_line>{owner.shared_from_this(), this});
     calls.one_more();
+    ++counts_.calls;
     auto me = make();
     me->fiber = fiber;
-    me->since = calls.round();
+    me->since = core_.monitor().now();
     me->once = me->ends_by_itself = until == at_once;
     if (until == at_once) until = core_.end_of_try();
     if (until != never) {
@@ -82,6 +92,8 @@ class wait_list final : waiting_line {
   /// Takes it out of the list, and wakes it once the monitor has been released. One that ends by itself fails, in place
   /// of being refused, when the client has been out of reach for too long.
   void conclude(const std::shared_ptr<waiter>& who, waiter::outcome what);
+  /// As `conclude`, for a call that is granted the lock. (`conclude` itself may grant a place in line.)
+  void grant(const std::shared_ptr<waiter>& who, granted_by what, time_point now);
 
   /// Refuses the waiters that try once.
   void refuse_tries();
@@ -96,13 +108,15 @@ class wait_list final : waiting_line {
   static constexpr std::size_t most_spare = 256;
 
   std::shared_ptr<waiter> make();
-  bool on_round(std::uint32_t now) override;
+  bool on_round(time_point now) override;
+  void count_end(const waiter& who, waiter::outcome what);
 
   client_core& core_;
   const std::string& path_;
   const rule& kind_;
-  bool listed_ = false;            // in `waiting_calls`
-  std::uint32_t next_report_ = 0;  // not before this round
+  lock_counts& counts_;
+  bool listed_ = false;       // in `waiting_calls`
+  time_point next_report_{};  // not before
   waiter::line line_;
   waiter::line spare_;  // settled ones, the oldest first
 };

@@ -211,6 +211,10 @@ std::int64_t client::session_id() const {
   return core_->monitor().run_unless_forked([this] { return core_->session().info().id; });
 }
 
+client_metrics client::metrics() const {
+  return core_->monitor().run_unless_forked([this] { return core_->metrics(); });
+}
+
 std::string_view to_string(client_event::kind kind) noexcept {
   switch (kind) {
     case client_event::kind::connected:

@@ -21,6 +21,9 @@ session_timing timing_of(const client_options& options) {
           .trusts_network = !options.keep_lease_ready};
 }
 
+/// @returns the shortest session timeout of use.
+duration least_timeout(const client_options& options) { return session_timing::shortest(options.server_tick); }
+
 std::string describe_refusal(const client_options& options, std::chrono::milliseconds given) {
   if (given > options.session_timeout) {
     return fmt::format("the session timeout of {} ms is below the ensemble's minimum of {} ms; ask for at least that",
@@ -29,26 +32,32 @@ std::string describe_refusal(const client_options& options, std::chrono::millise
   return fmt::format(
       "the ensemble grants a session timeout of at most {} ms, but a lease needs at least {} ms on servers with a "
       "tickTime of {} ms; raise maxSessionTimeout of the servers",
-      given.count(),
-      std::chrono::ceil<std::chrono::milliseconds>(session_timing::shortest(options.server_tick)).count(),
+      given.count(), std::chrono::ceil<std::chrono::milliseconds>(least_timeout(options)).count(),
       options.server_tick.count());
 }
 
-void blame_observer(const client_event& event, const char* what) noexcept {
+void blame(const client_event& event, const char* what) noexcept {
   log(log_level::error,
       "the observer of the client threw an exception, which ends the process; catch it in client_options::observer",
       {{"event", to_string(event.what)}, {"path", event.path}, {"exception", what}});
 }
 
+void blame(const trace_span& span, const char* what) noexcept {
+  log(log_level::error,
+      "the trace of the client threw an exception, which ends the process; catch it in client_options::trace",
+      {{"span", to_string(span.what)}, {"path", span.path}, {"exception", what}});
+}
+
 /// Says whose the exception was that ends the process.
-void call(const std::function<void(const client_event&)>& observer, const client_event& event) {
+template <class Told>
+void call(const std::function<void(const Told&)>& callback, const Told& with) {
   try {
-    observer(event);
+    callback(with);
   } catch (const std::exception& thrown) {
-    blame_observer(event, thrown.what());
+    blame(with, thrown.what());
     throw;
   } catch (...) {
-    blame_observer(event, "not a std::exception");
+    blame(with, "not a std::exception");
     throw;
   }
 }
@@ -61,9 +70,9 @@ client_core::client_core(client_options options, const connect_string& servers, 
       chroot_{servers.chroot},
       monitor_{std::move(own)},
       connector_{std::move(opener)},
-      session_{*monitor_, *connector_, options_.session_timeout, *this, session_timing::shortest(options_.server_tick)},
+      session_{*monitor_, *connector_, options_.session_timeout, *this, metrics_, least_timeout(options_)},
       reaper_{*monitor_, session_},
-      keeper_{*monitor_, session_, timing_of(options_)},
+      keeper_{*monitor_, session_, timing_of(options_), metrics_},
       own_nodes_{*monitor_, session_},
       outage_{*monitor_, fmt::format("{}", fmt::join(servers.hosts, ",")), options_.connect_timeout,
               [this](duration lasted) { report_outage(lasted); }},
@@ -107,6 +116,8 @@ void client_core::open() {
 }
 
 void client_core::on_connected(bool new_session) {
+  ++metrics_.client.connections;
+  if (new_session) ++metrics_.client.sessions;
   const auto outage = outage_.end();
   const auto& info = session_.info();
   log(outage ? log_level::warning : log_level::info,
@@ -127,6 +138,7 @@ void client_core::on_connected(bool new_session) {
 
 void client_core::on_disconnected() {
   const auto& info = session_.info();
+  ++metrics_.client.disconnections;
   begin_outage();
   log(log_level::warning, "the connection was lost; connecting again",
       {{"server", info.server}, {"session", session_name(info.id)}, {"grants", keeper_.grants()}});
@@ -139,6 +151,7 @@ void client_core::on_session_over(session_end why) {
   keeper_.stop();
   switch (why) {
     case session_end::expired:
+      ++metrics_.client.expirations;
       begin_outage();
       log(log_level::warning, "the session is over, and its locks are lost; beginning a new one",
           {{"session", session_name(session_.info().id)}, {"grants", keeper_.grants()}});
@@ -241,6 +254,17 @@ void client_core::close_session() {
 void client_core::tell(client_event event) {
   if (!options_.observer) return;
   post_if_open([observer = options_.observer, event = std::move(event)] { call(observer, event); });
+}
+
+void client_core::tell_trace(trace_span span) {
+  post_if_open([trace = options_.trace, span = std::move(span)] { call(trace, span); });
+}
+
+client_metrics client_core::metrics() const {
+  auto result = metrics_.snapshot(monitor_->now());
+  result.unanswered = session_.unanswered();
+  result.deletions_owed = reaper_.owed();
+  return result;
 }
 
 }  // namespace latchkey::detail

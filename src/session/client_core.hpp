@@ -18,6 +18,7 @@
 #include "bridge/znodes.hpp"
 #include "session/events.hpp"
 #include "session/lease_keeper.hpp"
+#include "session/metrics.hpp"
 #include "session/outage.hpp"
 #include "session/own_nodes.hpp"
 #include "session/reaper.hpp"
@@ -70,6 +71,12 @@ class client_core final : session_listener {
   detail::waiting_calls& waiting_calls() noexcept { return waiting_calls_; }
   const client_options& options() const noexcept { return options_; }
 
+  /// @returns the numbers of a group of locks; they live as long as this client. Without the monitor.
+  lock_counts& group(const std::string& name) {
+    return *monitor_->run([&] { return &metrics_.group(name); });
+  }
+  client_metrics metrics() const;
+
   /// @returns `path` below the chroot. Without the monitor.
   std::string absolute(std::string_view path) const { return chroot_ + std::string{path}; }
   const std::string& chroot() const noexcept { return chroot_; }
@@ -105,6 +112,11 @@ class client_core final : session_listener {
 
   /// Tells `client_options::observer`.
   void tell(client_event event);
+  /// Tells `client_options::trace`.
+  void trace(trace_span::kind what, trace_span::outcome how, const std::string& path, time_point begin, time_point end,
+             fencing_token fence = {}) {
+    if (options_.trace) tell_trace({what, how, path, begin, end, fence});
+  }
 
   /// Starts the thread that runs the timers. Without the monitor. (A simulation runs them itself.)
   void start_timers() { timers_ = std::make_unique<timer_thread>(monitor_); }
@@ -127,6 +139,7 @@ class client_core final : session_listener {
   void fail(failure why, loss_reason for_grants);
   void begin_outage();
   void report_outage(duration lasted);
+  void tell_trace(trace_span span);
   void close_session();
   void run_connecting();
   template <class Callable>
@@ -138,6 +151,7 @@ class client_core final : session_listener {
   event_thread events_;
   std::unique_ptr<timer_thread> timers_;
   std::unique_ptr<connector> connector_;
+  detail::metrics metrics_;
   detail::session session_;
   detail::reaper reaper_;
   detail::lease_keeper keeper_;

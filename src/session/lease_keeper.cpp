@@ -128,6 +128,7 @@ void lease_keeper::on_answered(evidence what, time_point sent) {
   const auto before = clock_.valid_until();
   clock_.answered(what, sent, now);
   if (clock_.valid_until() == before) return;
+  if (awake_ != 0) counts_.lease_extended(std::max(before - now, duration::zero()), now);
   if (!lease_->alive(now)) {
     // A proof that comes too late revives no grant; those that are given from here on live by a lease of their own.
     lose_all(loss_reason::deadline_passed);
@@ -208,11 +209,13 @@ void lease_keeper::check_at_once(std::vector<std::string> nodes) {
     if (auto* const mine = find(node)) mine->checking = true;
   }
   request multi{.kind = operation::check, .paths = nodes};
-  session_.submit(std::move(multi),
-                  [this, nodes = std::move(nodes)](const reply& checked) { on_checked(nodes, checked); });
+  session_.submit(std::move(multi), [this, nodes = std::move(nodes), sent = monitor_.now()](const reply& checked) {
+    on_checked(nodes, sent, checked);
+  });
 }
 
-void lease_keeper::on_checked(std::vector<std::string> nodes, const reply& checked) {
+void lease_keeper::on_checked(std::vector<std::string> nodes, time_point sent, const reply& checked) {
+  if (checked.code == reply_code::ok || checked.code == reply_code::no_node) counts_.proof.add(monitor_.now() - sent);
   for (const auto& node : nodes) {
     if (auto* const mine = find(node)) mine->checking = false;
   }
@@ -278,6 +281,7 @@ void lease_keeper::on_deadline() {
     return;
   }
   if (now >= clock_.suspect_at() && !std::exchange(suspect_, true)) {
+    ++counts_.client.suspects;
     for (const auto& [node, state] : holders_) {
       if (state.awake()) state.who->on_suspect();
     }

@@ -68,8 +68,8 @@ class holder : public node_owner {
 class lease_keeper {
  public:
   /// @param timing of the clock, but for the session timeout
-  lease_keeper(monitor& own, session& through, const session_timing& timing)
-      : monitor_{own}, session_{through}, timing_{timing} {}
+  lease_keeper(monitor& own, session& through, const session_timing& timing, metrics& counts)
+      : monitor_{own}, session_{through}, timing_{timing}, counts_{counts} {}
 
   /// A grant rests on its node from now on. Allocates nothing after `stop_proving()`. @pre `fresh()`
   void add(holder& who, time_point now);
@@ -119,7 +119,7 @@ class lease_keeper {
   void prove();
   void check(std::span<const std::string> nodes);
   void check_at_once(std::vector<std::string> nodes);
-  void on_checked(std::vector<std::string> nodes, const reply& checked);
+  void on_checked(std::vector<std::string> nodes, time_point sent, const reply& checked);
   void check_latecomers();
   void answer_those_who_ask(const std::vector<std::string>& nodes, void (holder::*how)());
   template <class Predicate>
@@ -133,6 +133,7 @@ class lease_keeper {
   monitor& monitor_;
   session& session_;
   const session_timing timing_;
+  metrics& counts_;
   liveness_clock clock_;
   std::shared_ptr<lease> lease_ = std::make_shared<lease>();
   std::unordered_map<std::string, held_node> holders_;  // by their nodes

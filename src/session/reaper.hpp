@@ -69,6 +69,8 @@ class reaper {
   void gather_beyond(std::size_t requests) noexcept { gather_beyond_ = requests; }
 
   bool idle() const noexcept { return obligations_.empty(); }
+  /// @returns how many nodes are still to be deleted.
+  std::size_t owed() const noexcept { return obligations_.size(); }
 
   // Nodes that the ensemble does not let us delete: they stay until the session ends, and block the queue.
 

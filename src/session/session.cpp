@@ -26,10 +26,11 @@ constexpr std::size_t most_refusals = 64;
 }  // namespace
 
 session::session(monitor& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
-                 duration least_timeout)
+                 metrics& counts, duration least_timeout)
     : monitor_{own},
       connector_{opener},
       listener_{listener},
+      counts_{counts},
       wanted_timeout_{timeout},
       least_timeout_{least_timeout},
       jitter_{static_cast<std::minstd_rand::result_type>(own.now().time_since_epoch().count())} {}

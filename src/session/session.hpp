@@ -16,6 +16,7 @@
 #include "bridge/monitor.hpp"
 #include "bridge/znodes.hpp"
 #include "session/liveness.hpp"
+#include "session/metrics.hpp"
 #include "session/silence.hpp"
 
 namespace latchkey::detail {
@@ -56,7 +57,7 @@ class session final : connector_listener {
 
   /// @param least_timeout a session with a shorter timeout is of no use
   session(monitor& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
-          duration least_timeout = {});
+          metrics& counts, duration least_timeout = {});
 
   void open();
   /// Closes the session; `on_closed` runs, with the monitor held, when it is closed. A session that is still being
@@ -72,6 +73,8 @@ class session final : connector_listener {
   /// @returns when the current session was asked for, at the earliest.
   time_point opened_at() const noexcept { return opened_at_; }
   bool idle() const noexcept { return unanswered_ == 0 && backlog_.empty(); }
+  /// @returns how many requests have no answer yet, those included that wait to be sent.
+  std::size_t unanswered() const noexcept { return unanswered_ + backlog_.size(); }
   std::vector<std::string> watched_paths() const;
   /// @returns the length of all watched paths together.
   std::size_t watched_bytes() const noexcept { return watched_bytes_; }
@@ -143,6 +146,7 @@ class session final : connector_listener {
   monitor& monitor_;
   connector& connector_;
   session_listener& listener_;
+  metrics& counts_;
   duration wanted_timeout_;
   duration least_timeout_;
 

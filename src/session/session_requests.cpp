@@ -36,6 +36,13 @@ std::optional<evidence> evidence_of(operation kind, reply_code code) {
   return kind == operation::sync ? evidence::relayed : evidence::committed;
 }
 
+/// @returns the one of `counts` that counts such requests.
+std::uint64_t& count_of(operation kind, client_metrics& counts) {
+  if (is_read(kind)) return counts.reads;
+  if (is_multi(kind)) return counts.transactions;
+  return kind == operation::sync ? counts.syncs : counts.writes;
+}
+
 /// Data and children of a path are watched apart, and both end with it.
 bool concerns(watch_event event, bool of_children) {
   return event == watch_event::deleted || (event == watch_event::children_changed) == of_children;
@@ -91,6 +98,8 @@ void session::send(waiting next) {
   const auto kind = next.what.kind;
   const auto sent = monitor_.now();  // before it is sent: a proof must not look younger than it is
   const auto id = first_id_ + pending_.size();
+  ++count_of(kind, counts_.client);
+  if (next.what.watch) ++counts_.client.watches;
   const bool is_sent = handle_ && handle_->send(id, std::move(next.what));
   pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), !is_sent});
   ++unanswered_;
@@ -118,6 +127,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
     if (!request.on_reply) return;
     if (const auto what = evidence_of(request.kind, with.code)) {
       heard_at_ = std::max(heard_at_, request.sent);
+      counts_.request.add(monitor_.now() - request.sent);
       listener_.on_answered(*what, request.sent);
     }
     answer(request, with);
@@ -226,6 +236,7 @@ void session::watch_over_requests() {
       answer(oldest, nothing);
     } else if (now - pending_.front().sent >= patience && now - last_nudge_ >= patience) {
       last_nudge_ = now;
+      ++counts_.client.nudges;
       send({request{.kind = operation::sync, .path = "/"}, [](reply&) {}, {}});
     }
     watch_over_requests();

@@ -4,7 +4,7 @@
 namespace latchkey::detail {
 
 void waiting_calls::add(const std::shared_ptr<waiting_line>& line) {
-  if (round_time_ <= duration::zero()) return;
+  if (long_wait_ <= duration::zero()) return;
   if (lines_.size() >= enough_) {
     forget_gone();
     enough_ = 2 * lines_.size() + 64;
@@ -18,16 +18,16 @@ void waiting_calls::forget_gone() {
 
 /// The timer is left to run when no call waits any more: it is set once in a while, not once a call.
 void waiting_calls::run() {
-  if (round_time_ <= duration::zero()) return;
-  timer_ = own_.in(round_time_, [this] {
+  if (long_wait_ <= duration::zero()) return;
+  timer_ = own_.in(long_wait_ / rounds, [this] {
     timer_ = {};
-    ++round_;
+    const auto now = own_.now();
     forget_gone();
     if (count_ == 0) return;
     int requests = 0;
     for (const auto& each : lines_) {
       const auto line = each.lock();
-      if (line && line->on_round(round_) && ++requests == most_requests) break;  // the others in the next round
+      if (line && line->on_round(now) && ++requests == most_requests) break;  // the others in the next round
     }
     run();
   });

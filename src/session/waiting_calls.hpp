@@ -15,19 +15,19 @@ namespace latchkey::detail {
 /// Calls that wait for the same lock object. Looked at with the monitor held.
 class waiting_line {
  public:
-  /// A round is over. @param now its number. @returns whether a request is sent because a call has waited long.
-  virtual bool on_round(std::uint32_t now) = 0;
+  /// A round is over. @returns whether a request is sent because a call has waited long.
+  virtual bool on_round(time_point now) = 0;
 
  protected:
   ~waiting_line() = default;
 };
 
-/// Counts the calls that wait, and rounds of a quarter of `long_wait`, so that a call need not read a clock when it
-/// begins: it notes the round. With the monitor held.
+/// Counts the calls that wait, and looks four times in `long_wait` for those that have waited so long. With the monitor
+/// held.
 class waiting_calls {
  public:
   /// @param long_wait how long a call waits before that is worth a line; zero: no rounds
-  waiting_calls(monitor& own, duration long_wait) : own_{own}, round_time_{long_wait / rounds} {}
+  waiting_calls(monitor& own, duration long_wait) : own_{own}, long_wait_{long_wait} {}
 
   /// It is told of rounds for as long as it lives.
   void add(const std::shared_ptr<waiting_line>& line);
@@ -41,25 +41,20 @@ class waiting_calls {
   void stop() { own_.cancel(timer_); }
   std::size_t count() const noexcept { return count_; }
 
-  std::uint32_t round() const noexcept { return round_; }
-  /// @returns whether a call that began in round `since` has waited long.
-  bool is_long(std::uint32_t since) const noexcept { return round_ - since > rounds; }
-  /// @returns how long such a call has waited at least.
-  duration waited(std::uint32_t since) const noexcept { return round_time_ * (round_ - since - 1); }
+  bool is_long(duration wait) const noexcept { return wait >= long_wait_; }
 
  private:
-  static constexpr std::uint32_t rounds = 4;
+  static constexpr int rounds = 4;          // in `long_wait_`
   static constexpr int most_requests = 64;  // of a round: what proves a lease is not to stand behind thousands
 
   void run();
   void forget_gone();
 
   monitor& own_;
-  const duration round_time_;
+  const duration long_wait_;
   std::vector<std::weak_ptr<waiting_line>> lines_;  // which keep the memory of those that have gone
   std::size_t enough_ = 0;                          // of them to look for such ones
   std::size_t count_ = 0;
-  std::uint32_t round_ = 0;
   timer_id timer_;
 };
 

@@ -92,7 +92,7 @@ struct counting_allocator {
 };
 
 struct silent_line final : detail::waiting_line {
-  bool on_round(std::uint32_t) override { return false; }
+  bool on_round(detail::time_point) override { return false; }
 };
 
 }  // namespace
