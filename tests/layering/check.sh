@@ -38,7 +38,7 @@ function resolve(token, quoted,    folder, count, i, path) {
     path = normal(folder token)
     if (path in known) return path
   }
-  count = split("src/ recipes/ include/ testcluster/include/ testcluster/src/ ./", search, " ")
+  count = split("src/ recipes/ include/ testcluster/include/ testcluster/src/ testcluster/ ./", search, " ")
   for (i = 1; i <= count; ++i) {
     path = normal(search[i] token)
     if (path in known) return path
@@ -48,6 +48,7 @@ function resolve(token, quoted,    folder, count, i, path) {
 
 # Which part of the project a file belongs to.
 function part(path) {
+  if (path ~ /^testcluster\/simulation\// || path ~ /\/testing\/simulated_[^\/]*$/) return "simulation"
   if (path ~ /^testcluster\// || path ~ /(^|\/)latchkey\/testing\//) return "testcluster"
   if (path ~ /^include\//) return "public"
   if (match(path, /^src\/[^\/]+\//)) return substr(path, 5, RLENGTH - 5)
@@ -78,11 +79,13 @@ function check_include(token, quoted,    to, from_part, to_part, public_file, pr
     complain("recipes -> queue -> session -> bridge -> base: " from_part " must not include " to)
   if (product && !is_recipe(file) && is_recipe(to))
     complain("only a recipe may include a recipe, " to)
-  if (product && (to_part == "testcluster" || to_part == "tests" || token ~ /^doctest/))
+  if (product && (to_part == "testcluster" || to_part == "simulation" || to_part == "tests" || token ~ /^doctest/))
     complain("the library must not include " token)
   if ((from_part == "public" || from_part == "examples") && to_part in rank)
     complain(from_part == "public" ? "a public header must not include " to : "an example includes public headers only, not " to)
-  if (from_part == "testcluster" && (to_part == "public" || to_part in rank || (token ~ /^latchkey\// && token !~ /^latchkey\/testing\//)))
+  if (from_part == "simulation" && (is_recipe(to) || to_part == "queue" || to_part == "testcluster" || to_part == "tests"))
+    complain("the simulated ensemble knows sessions, not what is built on them: it must not include " to)
+  if (from_part == "testcluster" && (to_part == "public" || to_part == "simulation" || to_part in rank || (token ~ /^latchkey\// && token !~ /^latchkey\/testing\//)))
     complain("the test cluster knows nothing of latchkey, but includes " token)
   if (public_file && token !~ /^[a-z0-9_]+$/ && token !~ /^latchkey\// && !(file ~ /\/format\.hpp$/ && token ~ /^fmt\//))
     complain("a public header includes std and latchkey/ only, not " token)

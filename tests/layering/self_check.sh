@@ -26,6 +26,9 @@ header recipes/rules.cpp 'const rule locks{"lock", "lock-", "__lock__"};'
 header recipes/fair_line.hpp
 header testcluster/include/latchkey/testing/ensemble.hpp '#include <string>'
 header testcluster/src/ensemble.cpp '#include <latchkey/testing/ensemble.hpp>'
+header testcluster/include/latchkey/testing/simulated_ensemble.hpp '#include <latchkey/client.hpp>'
+header testcluster/simulation/fake.hpp '#include <latchkey/testing/simulated_ensemble.hpp>' '#include "session/clock.hpp"'
+header testcluster/simulation/fake.cpp '#include "simulation/fake.hpp"' '#include "bridge/handle.hpp"'
 header examples/tour.cpp '#include <latchkey/mutex.hpp>' '#include <latchkey/testing/ensemble.hpp>'
 header tests/unit/queue.cpp '#include <doctest/doctest.h>' '#include "queue/queue.hpp"' '#include <latchkey/testing/ensemble.hpp>'
 "$here/check.sh" "$tree" || { echo "FAILED: a right tree was refused"; exit 1; }
@@ -55,6 +58,11 @@ wrong include/latchkey/knows_a_recipe.hpp:3 '#include <latchkey/mutex.hpp>'
 wrong include/latchkey/private.hpp:3 '#include "../../src/base/path.hpp"'
 wrong testcluster/src/knows_a_client.cpp:3 '#include <latchkey/client.hpp>'
 wrong testcluster/src/knows_the_source.cpp:3 '#include "../../src/base/path.hpp"'
+wrong testcluster/src/knows_the_simulation.cpp:3 '#include "simulation/fake.hpp"'
+wrong testcluster/simulation/knows_a_recipe.cpp:3 '#include <latchkey/mutex.hpp>'
+wrong testcluster/simulation/knows_the_queue.cpp:3 '#include "queue/queue.hpp"'
+wrong testcluster/simulation/zookeeper.cpp:3 '#include <zookeeper/zookeeper.h>'
+wrong src/session/simulated.cpp:3 '#include "simulation/fake.hpp"'
 wrong examples/private.cpp:3 '#include "base/path.hpp"'
 wrong src/base/no_licence.hpp:1 && sed -i '1s/.*/\/\/ hello/' "$tree/src/base/no_licence.hpp"
 wrong src/base/no_guard.hpp:2 '#include <string>' && sed -i '2s/.*/namespace {}/' "$tree/src/base/no_guard.hpp"
