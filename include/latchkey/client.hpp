@@ -23,7 +23,8 @@ namespace latchkey {
 
 namespace detail {
 class client_core;
-}
+class simulated_servers;
+}  // namespace detail
 
 /// An event that the observer of a client is told.
 struct client_event {
@@ -135,6 +136,11 @@ class client {
   /// created.
   /// @throws error bad_connect_string, bad_option, unresolvable_host, unsupported
   explicit client(std::string connect_string, client_options options = {});
+
+  /// Connects to an ensemble in memory, in a test: pass a `testing::simulated_ensemble`, which converts to this. It does
+  /// not look at `authentication`, `acl` and `tls`.
+  /// @throws error bad_option
+  explicit client(const std::shared_ptr<detail::simulated_servers>& ensemble, client_options options = {});
 
   /// As `close()`, but never throws. In a callback of this client, as when that calls `std::exit()`, it does not wait for
   /// callbacks.

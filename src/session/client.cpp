@@ -16,6 +16,7 @@
 #include "bridge/resolver.hpp"
 #include "bridge/zookeeper_connector.hpp"
 #include "session/client_core.hpp"
+#include "session/simulated_servers.hpp"
 
 namespace latchkey {
 namespace {
@@ -45,6 +46,14 @@ void validate(const client_options& options) {
   for (const auto& each : options.acl) bytes += each.scheme.size() + each.id.size();
   for (const auto& each : options.authentication) bytes += each.scheme.size() + each.data.size();
   if (bytes > 64 * 1024) refuse("client_options::acl and authentication must be at most 64 KiB together");
+}
+
+/// What is as good as for ever becomes a time that can be added to others.
+void shorten(client_options& options) {
+  constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};
+  for (auto* const each : {&options.connect_timeout, &options.close_timeout, &options.report_waits_after}) {
+    *each = std::min<std::chrono::milliseconds>(*each, longest);
+  }
 }
 
 /// Overwrites what has not been handed over.
@@ -142,10 +151,7 @@ void destroy_unless_forked(detail::client_core* core) noexcept {
 client::client(std::string connect_string, client_options options) {
   const wiped_at_end left_over{options};
   validate(options);
-  constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};  // as good as any time beyond
-  options.connect_timeout = std::min<std::chrono::milliseconds>(options.connect_timeout, longest);
-  options.close_timeout = std::min<std::chrono::milliseconds>(options.close_timeout, longest);
-  options.report_waits_after = std::min<std::chrono::milliseconds>(options.report_waits_after, longest);
+  shorten(options);
   auto servers = detail::parse_connect_string(connect_string);
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
       servers.hosts, options.session_timeout, std::move(options.authentication), options.acl, std::move(options.tls)});
@@ -155,6 +161,19 @@ client::client(std::string connect_string, client_options options) {
   core_->start_timers();
   const auto patience = std::max<std::chrono::milliseconds>(core_->options().connect_timeout, least_for_name_servers);
   require_resolvable(core_->monitor(), std::move(servers.hosts), patience);
+  core_->monitor().run([this] { core_->open(); });
+}
+
+client::client(const std::shared_ptr<detail::simulated_servers>& ensemble, client_options options) {
+  const wiped_at_end left_over{options};
+  validate(options);
+  shorten(options);
+  auto opener = ensemble->connect(options.session_timeout);
+  auto& driver = *opener;
+  auto monitor = std::make_shared<detail::monitor>([ensemble] { return ensemble->now(); });
+  core_ = {new detail::client_core{std::move(options), {{"simulated:2181"}, {}}, std::move(monitor), std::move(opener)},
+           &destroy_unless_forked};
+  driver.drive(*core_);
   core_->monitor().run([this] { core_->open(); });
 }
 

@@ -20,6 +20,7 @@ struct event_thread::state {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<posted> queue;
+  std::uint64_t count = 0;
   bool stopping = false;
   bool over = false;  // ended, or abandoned
   bool joinable = true;
@@ -61,13 +62,21 @@ event_thread::event_thread() : state_{std::make_shared<state>()} {
 
 event_thread::~event_thread() { stop(); }
 
-void event_thread::post(std::function<void()> callback, when_abandoned what) {
+std::uint64_t event_thread::post(std::function<void()> callback, when_abandoned what) {
+  std::uint64_t count = 0;
   {
     const std::lock_guard lock{state_->mutex};
-    if (state_->stopping) return;
+    if (state_->stopping) return state_->count;
     state_->queue.push_back({std::move(callback), what});
+    count = ++state_->count;
   }
   state_->changed.notify_one();
+  return count;
+}
+
+std::uint64_t event_thread::posted() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->count;
 }
 
 void event_thread::stop(std::function<void()> on_ended) {

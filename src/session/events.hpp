@@ -26,7 +26,9 @@ class event_thread {
   event_thread& operator=(const event_thread&) = delete;
 
   /// From any thread; does not wait. After `stop()` nothing happens.
-  void post(std::function<void()> callback, when_abandoned what = when_abandoned::run);
+  /// @returns how many callbacks have been posted so far
+  std::uint64_t post(std::function<void()> callback, when_abandoned what = when_abandoned::run);
+  std::uint64_t posted() const;
 
   /// Runs what has been posted, then ends the thread. `on_ended` is called then, on that thread, or by `abandon()`; at
   /// once if either has been. Does not wait.

@@ -8,8 +8,6 @@
 namespace latchkey::testing {
 namespace {
 
-using namespace std::chrono_literals;
-
 /// What the system under test owns of a session.
 class handle final : public detail::znodes {
  public:
@@ -42,7 +40,7 @@ fake_connector::~fake_connector() {
 void fake_connector::open(std::uint64_t epoch, detail::connector_listener& listener,
                           const std::vector<std::string>& /*without*/) {
   auto& time = ensemble_.time();
-  const auto wait = time.random().between(100us, 5ms);
+  const auto wait = ensemble_.plan().opening.draw(time.random());
   if (ensemble_.next_open_fails()) {
     time.after(wait, [alive = alive_, epoch, &listener] {
       if (*alive) listener.on_opened(epoch, nullptr, "no host resolves (simulated)");
@@ -71,6 +69,13 @@ void fake_connector::on_opened(fake_session& opened, std::uint64_t epoch, detail
 
 void fake_connector::retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) {
   static_cast<handle&>(*session).release().close(std::move(on_closed));
+}
+
+void fake_connector::cut() { client_->cut = true; }
+
+void fake_connector::heal() {
+  if (!std::exchange(client_->cut, false)) return;
+  for (auto* const each : sessions_) each->on_healed();
 }
 
 std::uint64_t fake_connector::sent() const noexcept {

@@ -26,6 +26,10 @@ class fake_connector final : public detail::connector {
   /// The next request of this kind meets this fault.
   void set_trap(detail::operation kind, trap what) { client_->traps.emplace_back(kind, what); }
 
+  /// Nothing passes until `heal()`, in sessions to come either. Then what has waited arrives, in order.
+  void cut();
+  void heal();
+
   /// What has been opened last; nothing before.
   fake_session* latest() const noexcept { return sessions_.empty() ? nullptr : sessions_.back(); }
   /// @returns how many requests of this kind have been sent.

@@ -97,7 +97,7 @@ void fake_session::on_delivery(std::uint64_t connection) {
   if (connection != connection_ || dead_) return;
   if (in_hole() || stopped()) {
     const auto later = std::max(resumes_at(), hole_until_);
-    return time().at(later, [this, connection] { on_delivery(connection); });
+    return when_passable(later, [this, connection] { on_delivery(connection); });
   }
   auto arrived = std::move(inbox_.front());
   inbox_.pop_front();

@@ -32,6 +32,7 @@ enum class trap {
 struct fake_client {
   process_id process = process_id::none;
   duration timeout{};
+  bool cut = false;  ///< nothing passes
   std::vector<std::pair<detail::operation, trap>> traps;
   std::array<std::uint64_t, static_cast<std::size_t>(detail::operation::requeue) + 1>
       sent{};  ///< requests by operation
@@ -60,6 +61,8 @@ class fake_session final : public server_side {
   /// Nothing passes for so long. The client notices after 2/3 of the session timeout; what is shorter is only a delay.
   void open_hole(duration length);
   void close_hole() noexcept { hole_until_ = {}; }
+  /// The client is not cut off any more: what has waited for that happens now.
+  void on_healed();
   /// @returns until when what has been sent may be delayed by a hole, closed or not.
   time_point delayed_until() const noexcept { return delayed_until_; }
 
@@ -138,6 +141,7 @@ class fake_session final : public server_side {
   void tell_of_gap();
   void tell(detail::connection_state state, detail::session_info info);
   bool in_hole() const noexcept;
+  void when_passable(time_point hole_ends, simulation::action what);
 
   // At the server (fake_session_server.cpp)
   void on_progress() override;
@@ -185,6 +189,7 @@ class fake_session final : public server_side {
   fake_server* server_ = nullptr;
   std::uint64_t connection_ = 0;  // counts; an event of an earlier one is void
   time_point hole_until_{};
+  std::vector<simulation::action> when_healed_;
   time_point delayed_until_{};
   time_point last_arrival_{};
   time_point last_forward_{};

@@ -11,7 +11,20 @@ namespace latchkey::testing {
 using detail::connection_state;
 using detail::reply_code;
 
-bool fake_session::in_hole() const noexcept { return ensemble_.time().now() < hole_until_; }
+bool fake_session::in_hole() const noexcept { return client_->cut || ensemble_.time().now() < hole_until_; }
+
+/// What does not pass now is tried again when the hole ends, or the cut.
+void fake_session::when_passable(time_point hole_ends, simulation::action what) {
+  if (client_->cut) {
+    when_healed_.push_back(std::move(what));
+  } else {
+    time().at(hole_ends, std::move(what));
+  }
+}
+
+void fake_session::on_healed() {
+  for (auto& each : std::exchange(when_healed_, {})) time().after({}, std::move(each));
+}
 
 void fake_session::open_hole(duration length) {
   hole_until_ = std::max(hole_until_, time().now() + length);
@@ -77,7 +90,8 @@ void fake_session::attempt_failed() {
       if (connection == connection_ && !dead_) attempt_failed();
     });
   }
-  connect_later(plan().reconnecting.draw(time().random()));
+  when_passable(time().now() + plan().reconnecting.draw(time().random()),
+                [this, connection = connection_] { attempt(connection); });
   tell_of_gap();
   // What waited for a connection never left; the C client cannot tell.
   for (const auto& each : std::exchange(packets_, {})) {
@@ -89,7 +103,7 @@ void fake_session::on_linked(std::uint64_t connection) {
   if (connection != connection_ || dead_) return;
   if (in_hole() || stopped()) {
     const auto later = std::max(resumes_at(), hole_until_);
-    return time().at(later, [this, connection] { on_linked(connection); });
+    return when_passable(later, [this, connection] { on_linked(connection); });
   }
   tell_of_gap();
   if (connection != connection_ || dead_ || closing_) return;

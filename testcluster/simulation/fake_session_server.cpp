@@ -13,7 +13,7 @@ using detail::watch_event;
 
 void fake_session::on_arrival(std::uint64_t connection) {
   if (connection != connection_) return;
-  if (in_hole()) return time().at(hole_until_, [this, connection] { on_arrival(connection); });
+  if (in_hole()) return when_passable(hole_until_, [this, connection] { on_arrival(connection); });
   auto& asked = packets_[arrived_];
   const bool is_request = asked.kind == packet_kind::request;
   if (is_request &&
@@ -42,7 +42,7 @@ void fake_session::on_arrival(std::uint64_t connection) {
 
 void fake_session::on_ping(std::uint64_t connection) {
   if (connection != connection_) return;
-  if (in_hole()) return time().at(hole_until_, [this, connection] { on_ping(connection); });
+  if (in_hole()) return when_passable(hole_until_, [this, connection] { on_ping(connection); });
   server_->touch(*session_, agreed_);
   message pong;
   pong.what = message::kind::pong;

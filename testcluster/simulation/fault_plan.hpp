@@ -28,6 +28,7 @@ struct fault_plan {
   delay_range consensus{std::chrono::microseconds{100}, std::chrono::milliseconds{2}};  ///< server to leader to commit
   delay_range lag{std::chrono::nanoseconds{0}, std::chrono::milliseconds{1}};           ///< commit to a server's tree
   delay_range watch_delay{};  ///< of a watch event, on top of `network`
+  delay_range opening{std::chrono::microseconds{100}, std::chrono::milliseconds{5}};  ///< from `open` to the handle
   delay_range reconnecting{std::chrono::milliseconds{1}, std::chrono::milliseconds{50}};
   duration tick = std::chrono::seconds{2};
   duration sync_limit = std::chrono::seconds{10};  ///< for how long a server that is cut off keeps its clients

@@ -15,7 +15,7 @@ constexpr std::uint64_t most_steps_at_once = 1'000'000;
 
 }  // namespace
 
-simulation::simulation(std::uint64_t seed) : seed_{seed}, random_{seed}, now_{std::chrono::hours{1}}, processes_(1) {
+simulation::simulation(std::uint64_t seed, time_point begin) : seed_{seed}, random_{seed}, now_{begin}, processes_(1) {
   heap_.reserve(128);
   slots_.reserve(128);
 }

@@ -28,7 +28,7 @@ class simulation {
  public:
   using action = std::function<void()>;
 
-  explicit simulation(std::uint64_t seed);
+  explicit simulation(std::uint64_t seed, time_point begin = time_point{std::chrono::hours{1}});
   simulation(const simulation&) = delete;
   simulation& operator=(const simulation&) = delete;
 

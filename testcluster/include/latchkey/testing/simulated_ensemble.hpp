@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// An ensemble in memory, for unit tests of services that use locks.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <latchkey/client.hpp>
+#include <latchkey/clock.hpp>
+#include <latchkey/duration.hpp>
+
+namespace latchkey::testing {
+
+class ensemble_thread;
+
+/// An ensemble in memory that clients connect to, `client one{ensemble, options}`, in place of ZooKeeper servers. Its
+/// network takes no time. It runs one thread, on which it also runs the timers of its clients.
+///
+/// Time: the clock of the ensemble and its clients is that of the machine until `advance()` moves it forward.
+/// `valid_until()` of a grant is a time of this clock: compare it with `now()`, not with `boottime_clock::now()`.
+///
+/// Blocking: the members that change something return when everything that follows has been done: requests without a
+/// wait have been answered, timers that are due have run, and so have the callbacks of users. What a woken caller does
+/// next, on its own thread or fiber, is not waited for. They suspend the calling fiber, or block a plain thread.
+///
+/// Concurrency: every member may be called from any thread and fiber, except from a callback of a client.
+///
+/// Lifetime: may end before its clients, which keep what they need of it.
+///
+/// It is not a check of access: it knows no credentials, no ACLs and no TLS.
+class simulated_ensemble {
+ public:
+  simulated_ensemble();
+  ~simulated_ensemble();
+  simulated_ensemble(const simulated_ensemble&) = delete;
+  simulated_ensemble& operator=(const simulated_ensemble&) = delete;
+
+  /// What a client connects to: `client one{ensemble}`.
+  operator const std::shared_ptr<detail::simulated_servers>&() const noexcept { return servers_; }
+
+  /// Ends the session of a client, and deletes its nodes. A client that is connected learns of it before this returns,
+  /// and has a new session.
+  /// @throws std::invalid_argument if the client is not one of this ensemble
+  void expire_session(const client& whose);
+
+  /// From now on nothing passes between a client and the ensemble. As with a network that drops packets, the client
+  /// learns of that by `advance()`: it is disconnected after two thirds of the session timeout, its grants end a twelfth
+  /// before the session timeout, and then the ensemble ends its session.
+  /// @throws std::invalid_argument if the client is not one of this ensemble
+  void cut(const client& whose);
+
+  /// Cuts off every client, those that are made later too.
+  void cut();
+
+  /// Ends `cut(whose)`. What has been sent meanwhile arrives, or the client connects again.
+  /// @throws std::invalid_argument if the client is not one of this ensemble
+  void heal(const client& whose);
+
+  /// Ends every cut.
+  void heal();
+
+  /// Deletes a node with everything below it, as an operator does.
+  /// @returns whether there was one.
+  bool delete_node(std::string_view path);
+
+  /// @returns the names of the nodes below `path`, sorted; none if it does not exist.
+  std::vector<std::string> children(std::string_view path) const;
+
+  /// Moves the clock forward, through everything that happens until then, in its order: sessions are kept alive or
+  /// expire, proofs are sent, timeouts end. Takes no time of its own but that for running it.
+  void advance(saturating<std::chrono::nanoseconds> by);
+
+  /// @returns the present time of the ensemble and its clients.
+  boottime_clock::time_point now() const noexcept;
+
+ private:
+  std::shared_ptr<ensemble_thread> thread_;
+  std::shared_ptr<detail::simulated_servers> servers_;
+};
+
+}  // namespace latchkey::testing
