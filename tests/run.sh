@@ -155,7 +155,7 @@ test_asan() {
   local -a options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
   # Where our code runs in one process.
   local -a chosen=(--label-regex '^(unit|integration)$' --label-exclude '^source$')
-  local -a targets=(unit_tests bounded_close_tests fake_tests allocation_tests simulation_tests histories_tests
+  local -a targets=(unit_tests bounded_close_tests fake_tests allocation_tests simulated_tests simulation_tests histories_tests
     exclusion_tests chaos_tests
     integration_tests zookeeper_handle_tests)
   if ((${#labels[@]} > 0)); then
