@@ -15,6 +15,7 @@
 #include <latchkey/access.hpp>
 #include <latchkey/duration.hpp>
 #include <latchkey/error.hpp>
+#include <latchkey/export.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/metrics.hpp>
 #include <latchkey/trace.hpp>
@@ -45,7 +46,7 @@ struct client_event {
 };
 
 /// @returns the event in words, for a log.
-std::string_view to_string(client_event::kind kind) noexcept;
+LATCHKEY_EXPORT std::string_view to_string(client_event::kind kind) noexcept;
 
 /// When a grant counts as lost.
 enum class loss_policy {
@@ -129,7 +130,7 @@ struct client_options {
 ///
 /// fork(): the client and everything made from it belong to the parent. In the child every call throws `errc::closed`,
 /// grants have ended, and `close()`, `unlock()` and destructors do nothing. The child may make a client of its own.
-class client {
+class LATCHKEY_EXPORT client {
  public:
   /// Resolves the host names, then connects in the background.
   /// @param connect_string "host:port,host:port/chroot". The port may be left out; then it is 2181. A missing chroot is

@@ -5,13 +5,15 @@
 
 #include <chrono>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey {
 
 /// CLOCK_BOOTTIME: a monotonic clock that counts the time during which the machine is suspended, as a server does with
 /// a session timeout.
 ///
 /// Meets TrivialClock. Time points are comparable between the processes of one machine, not between machines.
-struct boottime_clock {
+struct LATCHKEY_EXPORT boottime_clock {
   // Required of a clock.
   using duration = std::chrono::nanoseconds;                   ///< signed, 64 bits
   using rep = duration::rep;                                   ///< of `duration`

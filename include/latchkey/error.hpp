@@ -6,6 +6,8 @@
 #include <string>
 #include <system_error>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey {
 
 /// Failures that waiting cannot fix. A timeout, a cancelled wait and a lock that another contender holds are not
@@ -33,13 +35,13 @@ enum class errc {
 };
 
 /// @returns the category of `errc`, named "latchkey".
-const std::error_category& latchkey_category() noexcept;
+LATCHKEY_EXPORT const std::error_category& latchkey_category() noexcept;
 
 /// @returns the code in `latchkey_category()`.
-std::error_code make_error_code(errc code) noexcept;
+LATCHKEY_EXPORT std::error_code make_error_code(errc code) noexcept;
 
 /// A failure that waiting cannot fix. `code()` is an `errc`; `what()` says what happened and what to do.
-class error : public std::system_error {
+class LATCHKEY_EXPORT error : public std::system_error {
  public:
   /// @param what what happened, and what to do
   /// @param path of the lock concerned; empty if there is none

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <latchkey/client.hpp>
+#include <latchkey/export.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/lockable.hpp>
 #include <latchkey/ticket.hpp>
@@ -37,7 +38,7 @@ struct fair_mutex_options {
 /// Blocking, concurrency and lifetime: as for `mutex`.
 ///
 /// Loss: as for `mutex`. A waiter that loses its session queues again, at the end.
-class fair_mutex : public detail::lockable<fair_mutex> {
+class LATCHKEY_EXPORT fair_mutex : public detail::lockable<fair_mutex> {
  public:
   /// Makes no request. @throws error bad_path
   fair_mutex(client& owner, std::string path, fair_mutex_options options = {});

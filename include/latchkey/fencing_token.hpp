@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey {
 
 /// A number that strictly increases over the grants of one lock path: over processes, sessions, changes of the leader
@@ -31,10 +33,10 @@ struct fencing_token {
 };
 
 /// @returns 24 hexadecimal digits. Their order as text is the order of the tokens.
-std::string to_string(fencing_token token);
+LATCHKEY_EXPORT std::string to_string(fencing_token token);
 
 /// @returns the token that `to_string` printed. @throws std::invalid_argument for any other text
-fencing_token parse_fencing_token(std::string_view text);
+LATCHKEY_EXPORT fencing_token parse_fencing_token(std::string_view text);
 
 }  // namespace latchkey
 

@@ -12,6 +12,7 @@
 
 #include <latchkey/clock.hpp>
 #include <latchkey/duration.hpp>
+#include <latchkey/export.hpp>
 #include <latchkey/fencing_token.hpp>
 
 namespace latchkey {
@@ -30,7 +31,7 @@ enum class loss_reason {
 };
 
 /// @returns the reason in words, for a log.
-std::string_view to_string(loss_reason reason) noexcept;
+LATCHKEY_EXPORT std::string_view to_string(loss_reason reason) noexcept;
 
 /// One period of ownership of a lock: a value that is copied freely. A default-constructed grant was never held.
 ///
@@ -45,7 +46,7 @@ std::string_view to_string(loss_reason reason) noexcept;
 /// client are told. `client::close()` ends a grant in the same way, but the observer is not told: its owner knows.
 ///
 /// fork(): in the child a grant of the parent has ended.
-class grant {
+class LATCHKEY_EXPORT grant {
  public:
   /// A grant that was never held.
   grant() noexcept = default;
@@ -96,6 +97,6 @@ class grant {
 
 /// @returns the token and the state, for a log: `<token> held`, `<token> released`, or `<token> lost: node deleted`;
 /// `no grant` for one that was never held.
-std::string to_string(const grant& what);
+LATCHKEY_EXPORT std::string to_string(const grant& what);
 
 }  // namespace latchkey

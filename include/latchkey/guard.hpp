@@ -7,6 +7,7 @@
 #include <memory>
 #include <stop_token>
 
+#include <latchkey/export.hpp>
 #include <latchkey/fencing_token.hpp>
 #include <latchkey/grant.hpp>
 
@@ -28,7 +29,7 @@ class linked_stop;
 /// Concurrency: as for an `int`; different threads may use it one after the other. `grant()` may be copied to others.
 ///
 /// Lifetime: may outlive the lock object, whose destructor releases the lock, and the client.
-class [[nodiscard]] guard {
+class [[nodiscard]] LATCHKEY_EXPORT guard {
  public:
   /// Holds nothing.
   guard() noexcept = default;

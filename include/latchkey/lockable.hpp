@@ -9,12 +9,13 @@
 #include <utility>
 
 #include <latchkey/duration.hpp>
+#include <latchkey/export.hpp>
 #include <latchkey/guard.hpp>
 
 namespace latchkey::detail {
 
 /// Throws `errc::lock_destroyed`.
-[[noreturn]] void throw_destroyed(const std::string& path);
+[[noreturn]] LATCHKEY_EXPORT void throw_destroyed(const std::string& path);
 
 /// The calls that take a lock. `Lock` provides `bool take(nanoseconds timeout, stop_token)`, `guard take_guard(...)` of
 /// the same, and `path()`.

@@ -6,6 +6,8 @@
 #include <functional>
 #include <string_view>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey {
 
 /// The severity of a log line.
@@ -16,7 +18,7 @@ namespace latchkey {
 enum class log_level { debug, info, warning, error };
 
 /// @returns "debug", "info", "warning" or "error".
-std::string_view to_string(log_level level) noexcept;
+LATCHKEY_EXPORT std::string_view to_string(log_level level) noexcept;
 
 /// Sends every log line of this process to `sink`. An empty sink discards them. Until the first call, warnings and
 /// errors go to the standard error stream.
@@ -30,6 +32,6 @@ std::string_view to_string(log_level level) noexcept;
 ///
 /// Concurrency: the sink is called from any thread, by several at once, and from inside calls of latchkey while they
 /// hold locks. It must not call latchkey and should not block. An exception that it throws is swallowed.
-void set_log_sink(std::function<void(log_level, std::string_view)> sink);
+LATCHKEY_EXPORT void set_log_sink(std::function<void(log_level, std::string_view)> sink);
 
 }  // namespace latchkey

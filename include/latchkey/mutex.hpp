@@ -11,6 +11,7 @@
 
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
+#include <latchkey/export.hpp>
 #include <latchkey/lockable.hpp>
 
 namespace latchkey {
@@ -48,7 +49,7 @@ struct mutex_options {
 ///
 /// Loss: the grant of `held()` tells. After a loss `unlock()` does nothing on the ensemble, and the next `lock()`
 /// works. Until that `unlock()` no other caller of this object is admitted.
-class mutex : public detail::lockable<mutex> {
+class LATCHKEY_EXPORT mutex : public detail::lockable<mutex> {
  public:
   /// Makes no request. @throws error bad_path, bad_option
   mutex(client& owner, std::string path, mutex_options options = {});

@@ -12,6 +12,7 @@
 
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
+#include <latchkey/export.hpp>
 
 namespace latchkey {
 
@@ -33,7 +34,7 @@ struct contender {
 };
 
 /// @returns "lock", "read" or "write".
-std::string_view to_string(contender::kind kind) noexcept;
+LATCHKEY_EXPORT std::string_view to_string(contender::kind kind) noexcept;
 
 /// The queue of one lock path at one moment, a value: holders first, then waiters, in the order of the queue. It shows
 /// every change that was committed before the call.
@@ -42,7 +43,7 @@ std::string_view to_string(contender::kind kind) noexcept;
 /// nodes have much data, so that the locks of this client are not delayed.
 ///
 /// Blocking: only the constructor; it suspends the calling fiber, or blocks a plain thread.
-class queue_snapshot {
+class LATCHKEY_EXPORT queue_snapshot {
  public:
   /// Reads the queue within `timeout`. A path that does not exist is an empty queue.
   /// @param path of the lock
@@ -70,7 +71,7 @@ class queue_snapshot {
 };
 
 /// @returns one line for a log: the holder of the lock, and the number of waiters. What nodes say is escaped.
-std::string to_string(const queue_snapshot& queue);
+LATCHKEY_EXPORT std::string to_string(const queue_snapshot& queue);
 
 /// Asks the present holders of a lock to release it, as Curator's `Revoker` does. A holder learns of it from
 /// `grant::asked_to_release()`, or in Curator from its `RevocationListener`, and need not comply.
@@ -78,7 +79,7 @@ std::string to_string(const queue_snapshot& queue);
 /// Overwrites the data of the holders' nodes, without reading it. Suspends the calling fiber, or blocks a plain thread,
 /// at most `timeout`.
 /// @returns the number of holders that were asked. @throws error as `queue_snapshot`
-std::size_t ask_to_release(client& through, const std::string& path,
-                           saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
+LATCHKEY_EXPORT std::size_t ask_to_release(client& through, const std::string& path,
+                                           saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
 }  // namespace latchkey

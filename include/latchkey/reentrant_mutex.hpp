@@ -10,6 +10,7 @@
 #include <string>
 
 #include <latchkey/client.hpp>
+#include <latchkey/export.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/lockable.hpp>
 #include <latchkey/mutex.hpp>
@@ -31,7 +32,7 @@ class reentrance;
 /// next `lock()` works.
 ///
 /// Fairness, blocking, concurrency and lifetime: as for `mutex`.
-class reentrant_mutex : public detail::lockable<reentrant_mutex> {
+class LATCHKEY_EXPORT reentrant_mutex : public detail::lockable<reentrant_mutex> {
  public:
   /// Makes no request. @throws error bad_path, bad_option
   reentrant_mutex(client& owner, std::string path, mutex_options options = {});

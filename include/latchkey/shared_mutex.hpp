@@ -11,6 +11,7 @@
 
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
+#include <latchkey/export.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/lockable.hpp>
 
@@ -51,7 +52,8 @@ struct shared_mutex_options {
 /// and smaller than those of later writers. Two readers may have theirs in any order.
 ///
 /// Blocking, concurrency, lifetime and loss: as for `mutex`.
-class shared_mutex : public detail::lockable<shared_mutex>, public detail::shared_lockable<shared_mutex> {
+class LATCHKEY_EXPORT shared_mutex : public detail::lockable<shared_mutex>,
+                                     public detail::shared_lockable<shared_mutex> {
  public:
   /// Makes no request. @throws error bad_path, bad_option
   shared_mutex(client& owner, std::string path, shared_mutex_options options = {});

@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <utility>
 
+#include <latchkey/export.hpp>
 #include <latchkey/guard.hpp>
 #include <latchkey/lockable.hpp>
 
@@ -37,7 +38,7 @@ class fair_place;
 ///
 /// Loss: the place is lost when the session ends, or when an operator deletes its node. `requeue()` takes another one,
 /// at the end of the line.
-class ticket {
+class LATCHKEY_EXPORT ticket {
  public:
   /// An empty ticket: spent.
   ticket() noexcept;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "latchkey/testing/error.hpp"
+#include "latchkey/testing/export.hpp"
 
 namespace latchkey::testing {
 
@@ -28,7 +29,7 @@ struct child_options {
 ///
 /// Thread-safe; but only one thread at a time may hear(), and none while start() runs. In a forked child the object must
 /// not be used, nor destroyed.
-class child_process {
+class LATCHKEY_TESTING_EXPORT child_process {
  public:
   static constexpr auto for_ever = std::chrono::milliseconds::max();
 

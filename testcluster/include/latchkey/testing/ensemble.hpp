@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "latchkey/testing/error.hpp"
+#include "latchkey/testing/export.hpp"
 #include "latchkey/testing/four_letter.hpp"
 #include "latchkey/testing/raw_client.hpp"
 #include "latchkey/testing/wire.hpp"
@@ -53,7 +54,7 @@ enum class direction { incoming, outgoing };
 /// In a forked child the object is inert: destroying it there touches nothing.
 /// @throws missing_package  java or ZooKeeper is not installed
 /// @throws cluster_error    a server does not start (the message quotes its log), or not in time
-class ensemble {
+class LATCHKEY_TESTING_EXPORT ensemble {
  public:
   explicit ensemble(ensemble_options how = {});
   ensemble(const ensemble&) = delete;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "latchkey/testing/error.hpp"
+#include "latchkey/testing/export.hpp"
 #include "latchkey/testing/wire.hpp"
 
 namespace latchkey::testing {
@@ -71,7 +72,7 @@ struct session_dump {
 /// between.
 /// @throws connection_failure  the server does not answer
 /// @throws cluster_error       it answers that it is not serving (no quorum)
-class four_letter_words {
+class LATCHKEY_TESTING_EXPORT four_letter_words {
  public:
   explicit four_letter_words(endpoint server, std::chrono::milliseconds timeout = std::chrono::seconds{3})
       : server_(std::move(server)), timeout_(timeout) {}

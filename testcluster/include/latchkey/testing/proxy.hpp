@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "latchkey/testing/error.hpp"
+#include "latchkey/testing/export.hpp"
 #include "latchkey/testing/wire.hpp"
 
 namespace latchkey::testing {
@@ -22,7 +23,7 @@ namespace latchkey::testing {
 /// wait. Thread-safe. Several clients may share one proxy; then the counters and the "next" are of all of them.
 ///
 /// "next" faults: each call arms one fault for one request of that kind that arrives later, in order of arming.
-class proxy {
+class LATCHKEY_TESTING_EXPORT proxy {
  public:
   /// @throws cluster_error  no port to listen on
   explicit proxy(std::vector<endpoint> servers);

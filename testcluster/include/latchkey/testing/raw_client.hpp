@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "latchkey/testing/error.hpp"
+#include "latchkey/testing/export.hpp"
 #include "latchkey/testing/wire.hpp"
 
 namespace latchkey::testing {
@@ -23,7 +24,7 @@ namespace latchkey::testing {
 ///
 /// @throws connection_failure  no connection or no answer in time: the request may have been executed
 /// @throws operation_failed    the server said no; look at code()
-class raw_client {
+class LATCHKEY_TESTING_EXPORT raw_client {
  public:
   struct options {
     std::chrono::milliseconds session_timeout{10'000};

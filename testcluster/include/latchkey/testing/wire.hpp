@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "latchkey/testing/export.hpp"
+
 namespace latchkey::testing {
 
 /// A TCP address.
@@ -28,7 +30,7 @@ struct session_credentials {
 };
 
 /// @returns the credentials of the session `id`. ZooKeeper (3.4 to 3.9) derives the password from the id alone.
-[[nodiscard]] session_credentials credentials_of(std::int64_t id);
+[[nodiscard]] LATCHKEY_TESTING_EXPORT session_credentials credentials_of(std::int64_t id);
 
 /// Operations of the protocol, by their number there.
 enum class opcode : std::int32_t {
@@ -64,7 +66,7 @@ enum class opcode : std::int32_t {
 };
 
 /// @returns ZooKeeper's own name of the operation, such as "create2" or "getChildren2"; "opcode 77" if it is unknown.
-[[nodiscard]] std::string to_string(opcode operation);
+[[nodiscard]] LATCHKEY_TESTING_EXPORT std::string to_string(opcode operation);
 
 /// The kind of a node to create.
 enum class create_mode : std::int32_t {
