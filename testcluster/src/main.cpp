@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// testcluster: a ZooKeeper ensemble for as long as this program runs.
+// latchkey-testcluster: a ZooKeeper ensemble for as long as this program runs.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -90,7 +90,7 @@ int up(const ensemble_options& options) {
 
 int main(int argc, char** argv) {
   settings set;
-  CLI::App app{"A real ZooKeeper ensemble on this machine, for tests.", "testcluster"};
+  CLI::App app{"A real ZooKeeper ensemble on this machine, for tests.", "latchkey-testcluster"};
   app.require_subcommand(1);
   auto* command =
       app.add_subcommand("up", "Start an ensemble, print its connect string, serve until Ctrl-C or SIGTERM");
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
   try {
     return up(set.finished());
   } catch (const std::exception& error) {
-    std::cerr << "testcluster: " << error.what() << std::endl;
+    std::cerr << "latchkey-testcluster: " << error.what() << std::endl;
     return cannot_start;
   }
 }

@@ -28,7 +28,7 @@ bool lives(int pid) {
   return name_end != stat.npos && stat.at(name_end + 2) != 'Z';
 }
 
-/// The program `testcluster up --servers 1`, with its first lines of both outputs.
+/// The program `latchkey-testcluster up --servers 1`, with its first lines of both outputs.
 struct program {
   program() {
     connect_string = process.hear().value();
