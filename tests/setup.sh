@@ -13,12 +13,12 @@ latchkey_packages=(
   # The servers of the test ensemble. Only the package zookeeperd would start one by itself.
   libzookeeper-java default-jre-headless
 )
-# With whom tests/interop shares a lock, what explores the models, what checks the format and the comments of headers:
-# what the example of metrics uses and what reads them: for all tests, not for the tour.
+# With whom tests/interop shares a lock, what explores the models, what checks the format and the comments of headers,
+# what makes Debian packages, what the example of metrics uses and what reads them: for all tests, not for the tour.
 # shellcheck disable=SC2034
 latchkey_interop_packages=(
   'default-jdk-headless|openjdk-17-jdk-headless' libcurator-recipes-java python3-kazoo spin clang-format-14 doxygen
-  prometheus-cpp-dev python3-prometheus-client
+  dpkg-dev groff-base prometheus-cpp-dev python3-prometheus-client
 )
 
 heading() { printf '\n== %s\n' "$*"; }

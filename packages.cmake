@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# Documentation for each component, and Debian packages of them: `cpack`, with the preset `debian`.
+set(runtime_package "liblatchkey${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+set(development_package liblatchkey-dev)
+set(testcluster_package latchkey-testcluster)
+
+# Only a shared library has something to run with.
+set(CPACK_COMPONENTS_ALL development)
+if(NOT LATCHKEY_IS_STATIC)
+  list(APPEND CPACK_COMPONENTS_ALL runtime)
+endif()
+if(TARGET latchkey_testcluster)
+  list(APPEND CPACK_COMPONENTS_ALL testcluster)
+endif()
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+  set(doc_dir "${CMAKE_INSTALL_DATADIR}/doc/${${component}_package}")
+  install(FILES LICENSE DESTINATION "${doc_dir}" RENAME copyright COMPONENT ${component})
+  if(component STREQUAL "development")
+    install(FILES README.md CHANGELOG.md SECURITY.md DESTINATION "${doc_dir}" COMPONENT development)
+  elseif(component STREQUAL "testcluster")
+    install(FILES testcluster/README.md DESTINATION "${doc_dir}" COMPONENT testcluster)
+  endif()
+  string(TOUPPER ${component} COMPONENT)
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME ${${component}_package})
+endforeach()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "The maintainers of latchkey <maintainers@latchkey.invalid>")
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_STRIP_FILES ON)
+
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "The shared library.")
+
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, and files for CMake and pkg-config.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${runtime_package} (= ${PROJECT_VERSION})")
+
+set(CPACK_DEBIAN_TESTCLUSTER_PACKAGE_SECTION devel)
+set(CPACK_COMPONENT_TESTCLUSTER_DESCRIPTION "A local ensemble with faults, for tests: a library and a program.")
+set(CPACK_DEBIAN_TESTCLUSTER_PACKAGE_DEPENDS "libzookeeper-java, default-jre-headless | java8-runtime-headless")
+set(CPACK_DEBIAN_TESTCLUSTER_PACKAGE_RECOMMENDS "${development_package}") # its file for find_package
+if(PROJECT_IS_TOP_LEVEL AND NOT LATCHKEY_IS_STATIC)
+  include(CPack)
+endif()

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# debian_build.sh SOURCE WORK [OPTION...]: builds the Debian packages in WORK/build, with further options of CMake, and
+# unpacks them to WORK/root. Fails if the libraries export what is internal, or a hardening flag of the preset is missing.
+set -euo pipefail
+
+source=${1:?which source?}
+work=${2:?which folder?}
+shift 2
+cd "$source"
+rm -rf "$work/root" "$work/build/"*.deb
+cmake --preset debian -S "$source" -B "$work/build" "$@"
+cmake --build "$work/build" --parallel "$(nproc)" --target package
+for package in "$work/build/"*.deb; do
+  dpkg-deb --info "$package"
+  dpkg-deb --extract "$package" "$work/root"
+done
+
+failed=0
+# what was found, what is right, what it is
+expect() {
+  [[ $1 == "$2" ]] && return
+  printf '%s: expected\n%s\nbut found\n%s\n' "$3" "$2" "$1"
+  failed=1
+}
+
+latchkey=$(find "$work/root/usr/lib" -name 'liblatchkey.so.*.*.*')
+testcluster=$(find "$work/root/usr/lib" -name 'liblatchkey_testcluster.so.*.*.*')
+program=$work/root/usr/bin/latchkey-testcluster
+
+# Inline functions call the first; the others are constructors that take a part of latchkey.
+internal=$(nm --dynamic --demangle --defined-only "$latchkey" | cut -c20- | grep 'latchkey::detail' | sed 's/(.*//' | sort -u)
+expect "$internal" "latchkey::detail::throw_destroyed
+latchkey::guard::guard
+latchkey::ticket::ticket" "exported symbols with names of latchkey::detail"
+internal=$(nm --dynamic --demangle --defined-only "$testcluster" | cut -c20- | sed -E 's/^(vtable|typeinfo( name)?) for //' |
+  grep -E '^(latchkey::testing::detail|boost::asio)::' || true)
+expect "$internal" "" "internal symbols of the test cluster"
+
+version=$(basename "$latchkey" | sed 's/.*\.so\.\([0-9]*\.[0-9]*\).*/\1/')
+for library in "$latchkey" "$testcluster"; do
+  name=$(basename "$library")
+  soname=$(readelf --dynamic --wide "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+  expect "$soname" "${name%%.so*}.so.$version" "soname of $name"
+done
+
+for file in "$latchkey" "$testcluster" "$program"; do
+  name=$(basename "$file")
+  segments=$(readelf --segments --wide "$file")
+  expect "$(awk '$1 == "GNU_STACK" { print $7 }' <<<"$segments")" RW "access of $name to its stack"
+  expect "$(grep -c GNU_RELRO <<<"$segments")" 1 "segments of $name that are read-only after relocation"
+  flags=$(readelf --dynamic --wide "$file" | sed -n 's/.*(FLAGS_1) *//p')
+  wanted="Flags: NOW"
+  if [[ $file == "$program" ]]; then wanted+=" PIE"; fi
+  expect "$flags" "$wanted" "dynamic flags of $name"
+  expect "$(nm --dynamic --undefined-only "$file" | grep -c __stack_chk_fail)" 1 "references of $name to __stack_chk_fail"
+done
+
+expect "$(groff -man -ww -z "$work/root/usr/share/man/man1/latchkey-testcluster.1" 2>&1)" "" "warnings about the manual page"
+exit $failed
