@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <latchkey/export.hpp>
 #include <latchkey/grant.hpp>
 
 namespace latchkey {
@@ -25,7 +26,7 @@ struct duration_histogram {
 
   /// @param q from 0 to 1
   /// @returns an upper bound of the quantile, at most twice as large; zero of nothing.
-  std::chrono::nanoseconds quantile(double q) const noexcept;
+  LATCHKEY_EXPORT std::chrono::nanoseconds quantile(double q) const noexcept;
 };
 
 /// The numbers of the locks of one group: see `mutex_options::group`. Of every grant one has been counted, `granted`,
@@ -86,6 +87,6 @@ struct client_metrics {
 /// @returns the numbers in Prometheus' text format, version 0.0.4. Counters end in `_total`, durations are in seconds.
 /// @param prefix of the names: letters, digits, underscores and colons, not beginning with a digit
 /// @throws error bad_option of another prefix
-std::string to_prometheus(const client_metrics& what, std::string_view prefix = "latchkey");
+LATCHKEY_EXPORT std::string to_prometheus(const client_metrics& what, std::string_view prefix = "latchkey");
 
 }  // namespace latchkey

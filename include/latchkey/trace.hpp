@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <latchkey/clock.hpp>
+#include <latchkey/export.hpp>
 #include <latchkey/fencing_token.hpp>
 
 namespace latchkey {
@@ -27,8 +28,8 @@ struct trace_span {
 };
 
 /// @returns the kind in words: "wait" or "hold".
-std::string_view to_string(trace_span::kind what) noexcept;
+LATCHKEY_EXPORT std::string_view to_string(trace_span::kind what) noexcept;
 /// @returns the outcome in words, as "timed out".
-std::string_view to_string(trace_span::outcome how) noexcept;
+LATCHKEY_EXPORT std::string_view to_string(trace_span::outcome how) noexcept;
 
 }  // namespace latchkey

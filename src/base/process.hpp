@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey::detail {
 
 /// How many times the line of processes that leads to this one has forked since the first `home` was made.
-extern std::atomic<std::uint32_t> forks;
+LATCHKEY_EXPORT extern std::atomic<std::uint32_t> forks;
 
 /// The process in which an object was made.
 class home {

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <latchkey/export.hpp>
+
 #include "base/process.hpp"
 #include "base/timer_queue.hpp"
 #include "bridge/wait_point.hpp"
@@ -74,7 +76,7 @@ class monitor {
   }
 
   /// Runs what is due. @returns the time of the next timer.
-  std::optional<time_point> run_due();
+  LATCHKEY_EXPORT std::optional<time_point> run_due();
 
   /// @returns the time of the next timer.
   std::optional<time_point> next_timer();
@@ -112,7 +114,7 @@ class monitor {
     }
   };
 
-  [[noreturn]] static void refuse_child();
+  [[noreturn]] LATCHKEY_EXPORT static void refuse_child();
 
   const home home_;
   std::mutex mutex_;

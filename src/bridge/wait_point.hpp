@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 
+#include <latchkey/export.hpp>
+
 #ifndef LATCHKEY_WITHOUT_FIBERS
 #include <boost/fiber/condition_variable.hpp>
 #endif
@@ -27,13 +29,13 @@ class wait_point {
   wait_point& operator=(const wait_point&) = delete;
 
   /// Returns at once when it has been notified. Call it once, from one fiber, with no std::mutex held.
-  void wait();
+  LATCHKEY_EXPORT void wait();
 
   /// Makes it as new. @pre nobody waits or notifies: no other reference is left
   void reset() noexcept;
 
   /// From any thread, with no lock held that the waiter may take.
-  void notify() noexcept;
+  LATCHKEY_EXPORT void notify() noexcept;
 
  private:
   void block();

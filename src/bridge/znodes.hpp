@@ -15,6 +15,7 @@
 
 #include <latchkey/access.hpp>
 #include <latchkey/error.hpp>
+#include <latchkey/export.hpp>
 
 namespace latchkey::detail {
 
@@ -37,7 +38,7 @@ enum class reply_code : std::int8_t {
 };
 
 /// @returns ZooKeeper's name of the code, as "ZNOAUTH"; of one that has no name there, what it means.
-std::string_view zookeeper_name(reply_code code) noexcept;
+LATCHKEY_EXPORT std::string_view zookeeper_name(reply_code code) noexcept;
 
 /// @returns whether a write that was answered so may have had its effect.
 constexpr bool may_have_happened(reply_code code) noexcept {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <thread>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey::detail {
 
 /// What becomes of a callback that is still due when the thread is abandoned.
@@ -27,8 +29,8 @@ class event_thread {
 
   /// From any thread; does not wait. After `stop()` nothing happens.
   /// @returns how many callbacks have been posted so far
-  std::uint64_t post(std::function<void()> callback, when_abandoned what = when_abandoned::run);
-  std::uint64_t posted() const;
+  LATCHKEY_EXPORT std::uint64_t post(std::function<void()> callback, when_abandoned what = when_abandoned::run);
+  LATCHKEY_EXPORT std::uint64_t posted() const;
 
   /// Runs what has been posted, then ends the thread. `on_ended` is called then, on that thread, or by `abandon()`; at
   /// once if either has been. Does not wait.

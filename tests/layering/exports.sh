@@ -5,7 +5,8 @@
 set -euo pipefail
 
 cd "${1:?which folder?}"
-mapfile -t headers < <(find include testcluster/include -name '*.hpp' | LC_ALL=C sort)
+# The simulated ensemble is always a static library.
+mapfile -t headers < <(find include testcluster/include -name '*.hpp' ! -name 'simulated_ensemble.hpp' | LC_ALL=C sort)
 awk '
 FNR == 1 { before = "" }
 /^class .*[^;]$/ || (/^[A-Za-z[].*\(/ && !/[{}]$/ && !/^(class|struct|enum|template|using|constexpr|inline)/) {

@@ -28,9 +28,19 @@ latchkey=$(find "$work/root/usr/lib" -name 'liblatchkey.so.*.*.*')
 testcluster=$(find "$work/root/usr/lib" -name 'liblatchkey_testcluster.so.*.*.*')
 program=$work/root/usr/bin/latchkey-testcluster
 
-# Inline functions call the first; the others are constructors that take a part of latchkey.
+# Inline functions call throw_destroyed, and the simulated ensemble the other ones of detail, as it runs what is a thread
+# of a client elsewhere. The rest are constructors that take a part of latchkey.
 internal=$(nm --dynamic --demangle --defined-only "$latchkey" | cut -c20- | grep 'latchkey::detail' | sed 's/(.*//' | sort -u)
-expect "$internal" "latchkey::detail::throw_destroyed
+expect "$internal" "latchkey::client::client
+latchkey::detail::event_thread::post
+latchkey::detail::event_thread::posted
+latchkey::detail::forks
+latchkey::detail::monitor::refuse_child
+latchkey::detail::monitor::run_due
+latchkey::detail::throw_destroyed
+latchkey::detail::wait_point::notify
+latchkey::detail::wait_point::wait
+latchkey::detail::zookeeper_name
 latchkey::guard::guard
 latchkey::ticket::ticket" "exported symbols with names of latchkey::detail"
 internal=$(nm --dynamic --demangle --defined-only "$testcluster" | cut -c20- | sed -E 's/^(vtable|typeinfo( name)?) for //' |
