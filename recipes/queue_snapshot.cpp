@@ -88,8 +88,18 @@ std::string_view name_of_lock(contender::kind kind) noexcept {
 /// @returns the contender in words: by its label if it has one.
 std::string describe(const contender& who) {
   using detail::escaped;
-  if (!who.label.empty()) return fmt::format("{} ({}, pid {})", escaped(who.label), escaped(who.host), who.pid);
-  return escaped(who.data.empty() ? std::string_view{who.node} : std::string_view{who.data}.substr(0, 64));
+  const auto* const permanent = who.permanent() ? " (foreign, permanent)" : "";
+  if (!who.label.empty()) {
+    return fmt::format("{} ({}, pid {}){}", escaped(who.label), escaped(who.host), who.pid, permanent);
+  }
+  return escaped(who.data.empty() ? std::string_view{who.node} : std::string_view{who.data}.substr(0, 64)) + permanent;
+}
+
+/// @returns the number of waiters, and how many of them are permanent.
+std::string count_of(std::span<const contender> waiters) {
+  const auto permanent = std::count_if(waiters.begin(), waiters.end(), [](const auto& who) { return who.permanent(); });
+  if (permanent == 0) return fmt::format("{} waiting", waiters.size());
+  return fmt::format("{} waiting ({} foreign, permanent)", waiters.size(), permanent);
 }
 
 }  // namespace
@@ -143,9 +153,9 @@ std::string to_string(const queue_snapshot& queue) {
   if (queue.contenders().empty()) return fmt::format("{}: not held", queue.path());
   const auto& first = queue.holders().front();
   const auto others = queue.holders().size() - 1;
-  return fmt::format("{}: {} held by {}{} since {:%FT%TZ}, {} waiting", queue.path(), name_of_lock(first.what),
-                     describe(first), others > 0 ? fmt::format(" and {} more", others) : std::string{},
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(first.since)), queue.waiters().size());
+  return fmt::format("{}: {} held by {}{} since {:%FT%TZ}, {}", queue.path(), name_of_lock(first.what), describe(first),
+                     others > 0 ? fmt::format(" and {} more", others) : std::string{},
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(first.since)), count_of(queue.waiters()));
 }
 
 std::size_t ask_to_release(client& through, const std::string& path, saturating<std::chrono::nanoseconds> timeout) {
@@ -164,6 +174,31 @@ std::size_t ask_to_release(client& through, const std::string& path, saturating<
   const auto answers = detail::inquire(core, path, std::move(writes), detail::time_until(end, core.monitor().now()));
   return static_cast<std::size_t>(std::count_if(
       answers.begin(), answers.end(), [](const detail::reply& each) { return each.code == detail::reply_code::ok; }));
+}
+
+bool evict(client& through, const std::string& path, const std::string& node,
+           saturating<std::chrono::nanoseconds> timeout) {
+  detail::validate_lock_path(path);
+  if (node.find('/') != std::string::npos || !detail::parse_contender(node)) {
+    throw error{errc::bad_path,
+                fmt::format("\"{}\" is not the name of a contender's node, so it was not deleted; take the name from "
+                            "contender::node of a queue_snapshot",
+                            detail::escaped(node)),
+                path};
+  }
+  auto& core = *through.core();
+  const auto end = detail::deadline_after(core.monitor().now(), timeout);
+  const auto absolute = detail::join(core.absolute(path), node);
+  detail::validate_path(absolute);
+  // Read first: after a lost reply, a deletion that finds nothing may be the second one.
+  const auto read = detail::inquire(
+      core, path,
+      {{.kind = detail::operation::sync, .path = absolute}, {.kind = detail::operation::get, .path = absolute}},
+      timeout);
+  if (read.back().code == detail::reply_code::no_node) return false;
+  detail::inquire(core, path, {{.kind = detail::operation::remove, .path = absolute}},
+                  detail::time_until(end, core.monitor().now()));
+  return true;
 }
 
 }  // namespace latchkey

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Reading the queue of a lock, and asking its holders to release it.
+/// Reading the queue of a lock, asking its holders to release it, and deleting a contender's node by force.
 
 #include <chrono>
 #include <cstddef>
@@ -28,9 +28,13 @@ struct contender {
   std::string host;      ///< of its process
   std::int64_t pid = 0;  ///< of its process
   std::chrono::system_clock::time_point since;  ///< when its node was created, by the clock of the leader
-  std::int64_t session = 0;                     ///< the id of its session
+  std::int64_t session = 0;                     ///< the id of its session; zero: see `permanent()`
   std::string data;       ///< of the node, at most 4 KiB: from Curator an IP address, from kazoo its identifier
   bool data_cut = false;  ///< whether `data` is only the beginning; it is not searched for label, host and pid then
+
+  /// @returns whether the node is not ephemeral. No session ends it, so it keeps its place until it is deleted, as by
+  /// `evict`. Another program made it: latchkey, Curator and kazoo create ephemeral nodes only.
+  bool permanent() const noexcept { return session == 0; }
 };
 
 /// @returns "lock", "read" or "write".
@@ -70,7 +74,8 @@ class LATCHKEY_EXPORT queue_snapshot {
   std::size_t holders_ = 0;
 };
 
-/// @returns one line for a log: the holder of the lock, and the number of waiters. What nodes say is escaped.
+/// @returns one line for a log: the holder of the lock, and the number of waiters. What nodes say is escaped. A node that
+/// is permanent is called "foreign, permanent".
 LATCHKEY_EXPORT std::string to_string(const queue_snapshot& queue);
 
 /// Asks the present holders of a lock to release it, as Curator's `Revoker` does. A holder learns of it from
@@ -81,5 +86,21 @@ LATCHKEY_EXPORT std::string to_string(const queue_snapshot& queue);
 /// @returns the number of holders that were asked. @throws error as `queue_snapshot`
 LATCHKEY_EXPORT std::size_t ask_to_release(client& through, const std::string& path,
                                            saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
+
+/// Deletes the node of one contender, whoever owns it: for a holder that does not let go. Prefer `ask_to_release`, or
+/// ending the process of the holder.
+///
+/// Exclusion: the next contender may be granted the lock as soon as the node is gone. The owner, if it runs latchkey and
+/// is alive, loses its grant about a round trip later (see "Force ends a lease early" in the README). Until then two
+/// holders may believe that they have the lock. A holder of Curator or kazoo is not told at all.
+///
+/// A waiter that is evicted queues again, at the end; a `ticket` loses its place. Suspends the calling fiber, or blocks
+/// a plain thread, at most `timeout`.
+/// @param path of the lock
+/// @param node the name of the contender's node, as `contender::node`
+/// @returns whether there was such a node; there is none when the call returns.
+/// @throws error bad_path (also if `node` is not the name of a contender), and as `queue_snapshot`
+LATCHKEY_EXPORT bool evict(client& through, const std::string& path, const std::string& node,
+                           saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
 }  // namespace latchkey

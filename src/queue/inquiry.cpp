@@ -95,8 +95,11 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
       break;
     case reply_code::no_permission:
       return fail({errc::not_authorized,
-                   "its ACL denies access (ZNOAUTH); grant this client the permission r, and w for ask_to_release()",
+                   "its ACL denies access (ZNOAUTH); grant this client the permission r, w for ask_to_release(), and "
+                   "d on the lock's path for evict()",
                    {}});
+    case reply_code::not_empty:
+      return fail({errc::refused, "the node has children (ZNOTEMPTY), which no contender has; delete them first", {}});
     default:
       return fail({errc::refused,
                    fmt::format("the ensemble refused a request ({}); check the path and client_options::authentication",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Requests that belong to no entry: to read a queue, and to write to its nodes.
+/// Requests that belong to no entry: to read a queue, to write to its nodes, and to delete them.
 
 #include <memory>
 #include <optional>
