@@ -101,6 +101,11 @@ struct client_options {
   std::vector<credentials> authentication{};
   /// ACL for created nodes. Empty: open to all, as in Curator. A lock needs the permissions c, d and r; an ACL in which
   /// no entry has one of them is refused.
+  ///
+  /// It protects nothing below an open parent: ZooKeeper asks the ACL of the lock's path whether a client may create
+  /// and delete entries. Create that path with its ACL before its first use, as a persistent node: a container goes
+  /// when it is empty. If anyone may create, delete or administrate there, the client logs a warning, once for each
+  /// path, up to 1024 of them. For that it reads the ACL of each path once.
   std::vector<acl_entry> acl{};
   /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. Empty: no TLS.
   std::string tls{};

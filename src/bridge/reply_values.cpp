@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
+#include <utility>
 
 namespace latchkey::detail {
 
@@ -23,6 +25,22 @@ void copy_data(const char* value, int size, reply& to) {
   if (value == nullptr || size <= 0) return;
   to.data_size = static_cast<std::size_t>(size);
   to.data.assign(value, std::min(to.data_size, most_data));
+}
+
+std::string permissions_of_anyone(const ACL_vector* acl) {
+  std::int32_t bits = 0;
+  for (std::int32_t i = 0; acl != nullptr && acl->data != nullptr && i < acl->count; ++i) {
+    const auto& [scheme, id] = acl->data[i].id;
+    if (scheme == nullptr || id == nullptr) continue;
+    if (std::string_view{scheme} == "world" && std::string_view{id} == "anyone") bits |= acl->data[i].perms;
+  }
+  std::string letters;
+  for (const auto& [bit, letter] :
+       {std::pair{ZOO_PERM_CREATE, 'c'}, std::pair{ZOO_PERM_DELETE, 'd'}, std::pair{ZOO_PERM_READ, 'r'},
+        std::pair{ZOO_PERM_WRITE, 'w'}, std::pair{ZOO_PERM_ADMIN, 'a'}}) {
+    if ((bits & bit) != 0) letters += letter;
+  }
+  return letters;
 }
 
 node_stat to_stat(const Stat* stat) noexcept {

@@ -19,6 +19,9 @@ bool copy_names(const String_vector* names, std::vector<std::string>& to);
 /// Copies what is of use of the data of a node: see `most_data`.
 void copy_data(const char* value, int size, reply& to);
 
+/// @returns letters of "cdrwa": what the ACL lets everybody do, whoever is authenticated.
+std::string permissions_of_anyone(const ACL_vector* acl);
+
 node_stat to_stat(const Stat* stat) noexcept;
 
 }  // namespace latchkey::detail

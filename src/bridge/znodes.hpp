@@ -50,6 +50,7 @@ enum class operation : std::uint8_t {
   remove,    ///< path, any version
   children,  ///< path, watch -> children
   get,       ///< path, watch -> data, stat
+  get_acl,   ///< path -> data: letters of "cdrwa", what the ACL lets anyone do
   sync,   ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
   check,  ///< paths: one multi of checks, a quorum operation -> results
   set,    ///< path, data, any version

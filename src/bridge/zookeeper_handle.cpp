@@ -101,6 +101,12 @@ struct completions {
     answer(data, rc, std::move(with));
   }
 
+  static void acl_read(int rc, ACL_vector* acl, Stat*, const void* data) noexcept {
+    reply with;
+    if (rc == ZOK) with.data = permissions_of_anyone(acl);
+    answer(data, rc, std::move(with));
+  }
+
   static void synced(int rc, const char*, const void* data) noexcept { answer(data, rc, {}); }
 
   static void removed(int rc, const void* data) noexcept { answer(data, rc, {}); }
@@ -189,6 +195,8 @@ int zookeeper_handle::call(request what, in_flight& operation) {
       return zoo_awget_children(handle_, path, watcher, this, &completions::listed, &operation);
     case operation::get:
       return zoo_awget(handle_, path, watcher, this, &completions::read, &operation);
+    case operation::get_acl:
+      return zoo_aget_acl(handle_, path, &completions::acl_read, &operation);
     case operation::sync:
       return zoo_async(handle_, path, &completions::synced, &operation);
     case operation::set:

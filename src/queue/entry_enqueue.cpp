@@ -116,6 +116,7 @@ void queue_entry::on_enqueued(const reply* listed) {
   switch (created_) {
     case reply_code::ok:
       if (!take_number()) return exhausted();
+      if (parents_made_ == 0) core_->open_parents().look(*path_);
       if (!listed) return wait_for_neighbour();
       return decide(*listed);
     case reply_code::node_exists:

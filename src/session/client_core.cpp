@@ -74,6 +74,7 @@ client_core::client_core(client_options options, const connect_string& servers, 
       reaper_{*monitor_, session_},
       keeper_{*monitor_, session_, timing_of(options_), metrics_},
       own_nodes_{*monitor_, session_},
+      open_parents_{session_, !options_.acl.empty()},
       outage_{*monitor_, fmt::format("{}", fmt::join(servers.hosts, ",")), options_.connect_timeout,
               [this](duration lasted) { report_outage(lasted); }},
       waiting_calls_{*monitor_, options_.report_waits_after} {

@@ -19,6 +19,7 @@
 #include "session/events.hpp"
 #include "session/lease_keeper.hpp"
 #include "session/metrics.hpp"
+#include "session/open_parents.hpp"
 #include "session/outage.hpp"
 #include "session/own_nodes.hpp"
 #include "session/reaper.hpp"
@@ -68,6 +69,7 @@ class client_core final : session_listener {
   detail::reaper& reaper() noexcept { return reaper_; }
   detail::lease_keeper& lease_keeper() noexcept { return keeper_; }
   detail::own_nodes& own_nodes() noexcept { return own_nodes_; }
+  detail::open_parents& open_parents() noexcept { return open_parents_; }
   detail::waiting_calls& waiting_calls() noexcept { return waiting_calls_; }
   const client_options& options() const noexcept { return options_; }
 
@@ -156,6 +158,7 @@ class client_core final : session_listener {
   detail::reaper reaper_;
   detail::lease_keeper keeper_;
   detail::own_nodes own_nodes_;
+  detail::open_parents open_parents_;
   outage outage_;
   detail::waiting_calls waiting_calls_;
   std::optional<failure> failed_;

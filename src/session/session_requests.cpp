@@ -19,7 +19,9 @@ bool is_multi(operation kind) {
   return kind == check || kind == remove_all || kind == replace || kind == requeue;
 }
 
-bool is_read(operation kind) { return kind == operation::children || kind == operation::get; }
+bool is_read(operation kind) {
+  return kind == operation::children || kind == operation::get || kind == operation::get_acl;
+}
 
 /// @returns whether a server has said so, and not the C client, of a connection that is lost.
 bool is_of_server(reply_code code) {

@@ -47,6 +47,7 @@ write_result fake_leader::process(ensemble_session& from, const detail::request&
       return {.code = reply_code::ok, .path = 0, .stat = {}, .results = {}, .position = log_.size()};
     case operation::children:
     case operation::get:
+    case operation::get_acl:
       break;
   }
   return refuse(from.id, reply_code::invalid);

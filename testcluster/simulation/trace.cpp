@@ -23,6 +23,8 @@ std::string_view to_string(detail::operation kind) noexcept {
       return "children";
     case get:
       return "get";
+    case get_acl:
+      return "get_acl";
     case sync:
       return "sync";
     case check:

@@ -38,6 +38,18 @@ TEST_CASE("what the server refuses is told apart") {
   CHECK(session.ask(on_path(operation::remove, ephemeral)).code == reply_code::ok);
 }
 
+TEST_CASE("what an ACL lets anyone do is told, and nothing else of it") {
+  auto options = options_for();
+  options.authentication = {{"digest", "owner:secret"}};
+  options.acl = {{"auth", "", "cdrwa"}, {"world", "anyone", "rw"}};
+  one_session session{std::move(options)};
+  session.wait_for_connection();
+  const auto path = session.ask(create("/guarded-", create_mode::ephemeral_sequential)).path;
+  CHECK(session.ask(on_path(operation::get_acl, path)).data == "rw");
+  CHECK(session.ask(on_path(operation::get_acl, "/")).data == "cdrwa");
+  CHECK(session.ask(on_path(operation::get_acl, "/missing")).code == reply_code::no_node);
+}
+
 TEST_CASE("a request with a path that is none is not sent") {
   one_session session;
   session.wait_for_connection();

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A client with an ACL warns of lock paths in which that does not protect anything.
+
+#include <latchkey/mutex.hpp>
+
+#include <mutex>
+
+#include <doctest/doctest.h>
+
+#include "log_lines.hpp"
+#include "support/reached.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+constexpr auto* warning = "client_options::acl does not protect the lock";
+
+client_options with_acl() {
+  auto options = quick(60s);
+  options.authentication = {{"digest", "owner:secret"}};
+  options.acl = {{"auth", "", "cdrwa"}, {"world", "anyone", "r"}};
+  return options;
+}
+
+void lock_once(client& owner, const std::string& path) {
+  mutex lock{owner, path};
+  const std::lock_guard guard{lock};
+}
+
+}  // namespace
+
+TEST_SUITE("open parents") {
+  TEST_CASE("an ACL below an open path is warned of, once for each path") {
+    const log_lines lines{log_level::warning};
+    const auto path = fresh_path();
+    servers().create_all(path + "/one");
+    servers().create_all(path + "/two");
+    reached_by_proxy here{with_acl()};
+    for (const auto* name : {"/one", "/one", "/two", "/one"}) lock_once(here.owner, path + name);
+    CHECK(eventually([&] { return lines.with(warning).size() == 2; }));
+    CHECK(lines.with("path=" + path + "/one anyone_may=cdrwa").size() == 1);
+    CHECK(here.net.requests(opcode::get_acl) == 2);
+  }
+
+  TEST_CASE("a path that the client has created itself is not open") {
+    const log_lines lines{log_level::warning};
+    const auto path = fresh_path();
+    reached_by_proxy here{with_acl()};
+    lock_once(here.owner, path);
+    CHECK(here.net.requests(opcode::get_acl) == 0);
+    lock_once(here.owner, path);  // another object, which does not know that
+    REQUIRE(has_sent(here.net, opcode::get_acl));
+    lock_once(here.owner, path);  // answered behind it
+    CHECK(lines.with(warning).empty());
+  }
+
+  TEST_CASE("without an ACL nothing is looked at") {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    reached_by_proxy here{quick(60s)};
+    lock_once(here.owner, path);
+    CHECK(here.net.requests(opcode::get_acl) == 0);
+  }
+}
+
+}  // namespace latchkey::testing
