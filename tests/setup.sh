@@ -14,11 +14,12 @@ latchkey_packages=(
   libzookeeper-java default-jre-headless
 )
 # With whom tests/interop shares a lock, what explores the models, what checks the format and the comments of headers,
-# what makes Debian packages, what the example of metrics uses and what reads them: for all tests, not for the tour.
+# what makes Debian packages, what speaks TLS, what the example of metrics uses and what reads them: for all tests, not for
+# the tour.
 # shellcheck disable=SC2034
 latchkey_interop_packages=(
   'default-jdk-headless|openjdk-17-jdk-headless' libcurator-recipes-java python3-kazoo spin clang-format-14 doxygen
-  dpkg-dev groff-base prometheus-cpp-dev python3-prometheus-client
+  dpkg-dev groff-base stunnel4 openssl prometheus-cpp-dev python3-prometheus-client
 )
 
 heading() { printf '\n== %s\n' "$*"; }

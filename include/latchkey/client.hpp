@@ -108,6 +108,10 @@ struct client_options {
   /// path, up to 1024 of them. For that it reads the ACL of each path once.
   std::vector<acl_entry> acl{};
   /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. Empty: no TLS.
+  ///
+  /// It does not authenticate the server: a C client with OpenSSL accepts any host name, and trusts the certificate
+  /// authorities of the system beside the given one. Debian's C client has no TLS; with it this throws `unsupported`. For
+  /// both, use a TLS proxy that checks the host name, such as stunnel with `checkHost`: OPERATIONS.md says how.
   std::string tls{};
   /// When a grant counts as lost.
   loss_policy when_lost = loss_policy::at_deadline;

@@ -41,8 +41,8 @@ zhandle_t* open_with_tls(const std::string& servers, const std::string& tls, wat
 
 void validate_tls(const std::string&) {
   throw error{errc::unsupported,
-              "client_options::tls is set, but this build of libzookeeper_mt has no TLS; build it with OpenSSL, or use "
-              "a TLS proxy"};
+              "client_options::tls is set, but this build of libzookeeper_mt has no TLS; use a TLS proxy, such as "
+              "stunnel with checkHost (see OPERATIONS.md)"};
 }
 
 zhandle_t* open_with_tls(const std::string&, const std::string&, watcher_fn, int, void*, int) noexcept {
