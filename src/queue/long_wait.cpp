@@ -85,6 +85,7 @@ struct look : std::enable_shared_from_this<look> {
   void on_read(const reply& read) {
     if (read.code != reply_code::ok) return;
     const auto owner = read_owner(read.data);
+    const auto session = read.stat.ephemeral_owner;
     log(log_level::info,
         calls == 1 ? "a call has been waiting long for the lock" : "calls have been waiting long for the lock",
         {{"path", path},
@@ -95,7 +96,7 @@ struct look : std::enable_shared_from_this<look> {
          {"holder_host", cut(owner.host)},
          {"holder_pid", owner.pid == 0 ? std::string{} : fmt::to_string(owner.pid)},
          {"holder_data", owner.label.empty() ? cut(read.data) : std::string_view{}},
-         {"holder_session", session_name(read.stat.ephemeral_owner)}});
+         {"holder_session", session == 0 ? "none: foreign, permanent" : session_name(session)}});
   }
 };
 

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <latchkey/testing/raw_client.hpp>
 
+#include "log_lines.hpp"
 #include "support/family.hpp"
 #include "support/reached.hpp"
 
@@ -78,11 +79,15 @@ TEST_SUITE("queue snapshot") {
     raw_client foreign{servers().address(0)};
     foreign.create(path + "/_c_5f3c-lock-", "10.0.0.7", create_mode::persistent_sequential);
     foreign.create(path + "/_c_5f3d-lock-", "10.0.0.8", create_mode::persistent_sequential);
-    client owner{servers().connect_string(), quick()};
+    auto options = quick();
+    options.report_waits_after = 100ms;
+    const log_lines lines{log_level::info};
+    client owner{servers().connect_string(), options};
     mutex lock{owner, path};
     actors all;
     all.start([&] {
       REQUIRE(queued(path, 3));
+      CHECK(eventually([&] { return !lines.with("holder_session=\"none: foreign, permanent\"").empty(); }));
       const queue_snapshot queue{owner, path};
       CHECK(queue.holders()[0].permanent());
       CHECK(queue.waiters()[0].permanent());
