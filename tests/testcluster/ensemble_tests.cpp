@@ -47,6 +47,20 @@ TEST_CASE("a stopped server leaves and a restarted one returns to its port") {
   CHECK(servers.admin(one).ruok());
 }
 
+TEST_CASE("a server whose snapshots and logs were deleted copies those of the leader") {
+  auto& servers = three_servers();
+  const auto one = servers.followers().front();
+  servers.create("/kept");
+  servers.stop(one);
+  const auto data = servers.log(one).parent_path() / "data" / "version-2";
+  REQUIRE(std::filesystem::remove_all(data) > 1);
+  servers.start(one);
+  servers.wait_until_serving(one, patience);
+  raw_client client{servers.address(one)};
+  CHECK(client.exists("/kept").has_value());
+  CHECK(servers.remove("/kept"));
+}
+
 TEST_CASE("a paused server is silent until it is resumed") {
   auto& servers = three_servers();
   const auto one = servers.followers().front();
