@@ -28,7 +28,8 @@ grant_state::grant_state(std::shared_ptr<client_core> core, std::string path, lo
       since_{now} {}
 
 void grant_state::begin_again(const std::string& node, fencing_token fence, time_point now) {
-  lease_ = core_->lease_keeper().current_lease();
+  const auto& present = core_->lease_keeper().current_lease();
+  if (lease_ != present) lease_ = present;  // counting its owners costs as much as reading a clock
   node_ = node;
   fence_ = fence;
   since_ = now;
@@ -158,6 +159,7 @@ bool grant_state::apply(grant_event event) noexcept {
 void grant_state::end(trace_span::outcome how, time_point now) {
   counts_.hold.add(now - since_);
   core_->trace(trace_span::kind::hold, how, path_, since_, now, fence_);
+  if (waiters_.empty()) return;
   for (auto& waiter : std::exchange(waiters_, {})) core_->monitor().wake(std::move(waiter));
 }
 
