@@ -10,9 +10,8 @@ void open_parents::look(const std::string& path) {
   session_.submit({.kind = operation::get_acl, .path = path}, [path](const reply& read) {
     if (read.code != reply_code::ok || read.data.find_first_of("cda") == std::string::npos) return;
     log(log_level::warning,
-        "the path of a lock is open to anyone, so client_options::acl does not protect the lock; set an ACL on the "
-        "path, "
-        "and create it with one before its first use",
+        "the path of a lock is open to anyone, so client_options::acl does not protect the lock; "
+        "set an ACL on the path, and create it with one before its first use",
         {{"path", path}, {"anyone_may", read.data}});
   });
 }
