@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "bridge/blocked_signals.hpp"
@@ -17,6 +19,7 @@ fault_plan calm_plan() {
   fault_plan plan;
   plan.network = plan.consensus = plan.lag = plan.opening = plan.reconnecting = {};
   plan.late_write = plan.refuse_sending = 0;
+  plan.epoch = std::chrono::system_clock::now().time_since_epoch() - boottime_clock::now().time_since_epoch();
   return plan;
 }
 
@@ -64,6 +67,10 @@ void ensemble_thread::look_again() {
 }
 
 void ensemble_thread::perform(action verb) {
+  if (thread_connector::in_callback()) {
+    throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
+                            "a callback of a client called the simulated ensemble; call it on another thread"};
+  }
   const auto done = std::make_shared<detail::wait_point>();
   {
     const std::lock_guard lock{mutex_};

@@ -44,7 +44,8 @@ class ensemble_thread final : public detail::simulated_servers, public std::enab
   void look_again();
 
   /// Runs `verb`, then everything that is due, then the callbacks of users that are due. Suspends the calling fiber, or
-  /// blocks a plain thread. Not from such a callback.
+  /// blocks a plain thread.
+  /// @throws std::system_error resource_deadlock_would_occur when called from such a callback
   void perform(action verb);
 
   bool is_this_thread() const noexcept { return std::this_thread::get_id() == thread_.get_id(); }

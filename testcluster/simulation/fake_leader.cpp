@@ -263,7 +263,7 @@ write_result fake_leader::append(commit what) {
   tree_.apply(what, log_.size(), paths_);
   write_result result{
       .code = reply_code::ok, .path = what.path, .stat = {}, .results = {}, .position = log_.size() + 1};
-  if (const auto* node = tree_.find(what.path); node && what.path != 0) result.stat = to_stat(*node);
+  if (const auto* node = tree_.find(what.path); node && what.path != 0) result.stat = to_stat(*node, plan_.epoch);
   log_.push_back(std::move(what));
   committed_();
   return result;

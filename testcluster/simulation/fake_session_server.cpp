@@ -151,7 +151,7 @@ detail::reply fake_session::read(const packet& asked) {
   } else {
     if (node->mzxid != 0) found.data = ensemble_.log()[node->data].data;
     found.data_size = found.data.size();
-    found.stat = to_stat(*node);
+    found.stat = to_stat(*node, plan().epoch);
   }
   if (asked.what.watch) server_->watch(list ? watch_kind::child : watch_kind::data, *number, *this);
   return found;

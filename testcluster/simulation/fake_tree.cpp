@@ -7,8 +7,8 @@
 
 namespace latchkey::testing {
 
-detail::node_stat to_stat(const fake_node& node) {
-  const auto created = std::chrono::duration_cast<std::chrono::milliseconds>(node.created.time_since_epoch());
+detail::node_stat to_stat(const fake_node& node, duration epoch) {
+  const auto created = std::chrono::duration_cast<std::chrono::milliseconds>(epoch + node.created.time_since_epoch());
   return {.czxid = node.czxid, .ephemeral_owner = node.owner, .ctime = created.count()};
 }
 

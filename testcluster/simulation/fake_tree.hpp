@@ -51,7 +51,8 @@ struct fake_node {
   std::vector<path_id> children;
 };
 
-detail::node_stat to_stat(const fake_node& node);
+/// @param epoch what the clock of the simulation counts from, since 1970.
+detail::node_stat to_stat(const fake_node& node, duration epoch);
 
 /// The state of one server after a prefix of the log.
 class fake_tree {

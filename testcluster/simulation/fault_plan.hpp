@@ -30,6 +30,7 @@ struct fault_plan {
   delay_range watch_delay{};  ///< of a watch event, on top of `network`
   delay_range opening{std::chrono::microseconds{100}, std::chrono::milliseconds{5}};  ///< from `open` to the handle
   delay_range reconnecting{std::chrono::milliseconds{1}, std::chrono::milliseconds{50}};
+  duration epoch{};  ///< what the clock of the simulation counts from, since 1970
   duration tick = std::chrono::seconds{2};
   duration sync_limit = std::chrono::seconds{10};  ///< for how long a server that is cut off keeps its clients
   duration expires_late{};                         ///< how much later than its timeout a session expires, at most

@@ -9,6 +9,8 @@
 namespace latchkey::testing {
 namespace {
 
+thread_local bool is_event_thread = false;
+
 /// What a client owns of its session: each call becomes a message.
 class remote_handle final : public detail::znodes {
  public:
@@ -57,6 +59,8 @@ thread_connector::~thread_connector() {
   }
 }
 
+bool thread_connector::in_callback() noexcept { return is_event_thread; }
+
 // Of the client
 
 void thread_connector::drive(detail::client_core& owner) {
@@ -93,6 +97,7 @@ void thread_connector::begin() {
   process_ = thread_.time().attach({[this] { return first_timer(); }, [this] { run_timers(); }});
   servers_.emplace(thread_.ensemble(), timeout_, process_);
   thread_.clients().push_back(this);
+  core_->post([] { is_event_thread = true; });
   if (thread_.all_cut) servers_->cut();
 }
 

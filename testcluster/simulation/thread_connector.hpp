@@ -49,6 +49,9 @@ class thread_connector final : public detail::simulated_connector, detail::conne
             const std::vector<std::string>& without) override;
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override;
 
+  /// @returns whether the calling thread is the one that runs the callbacks of a client of a simulated ensemble.
+  static bool in_callback() noexcept;
+
   // On the thread:
 
   detail::client_core* core() const noexcept { return core_; }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -28,6 +29,7 @@ TEST_CASE("a client connects, and its lock is held") {
   const queue_snapshot queue{owner, "/locks/nightly"};
   REQUIRE(queue.holders().size() == 1);
   CHECK(queue.holders().front().label == "billing");
+  CHECK(abs(queue.holders().front().since - std::chrono::system_clock::now()) < 1min);
   held.release();
   CHECK(queued(ensemble, "/locks/nightly", 0));
 }
@@ -177,6 +179,23 @@ TEST_CASE("a client may outlive the ensemble, and a lock both") {
   CHECK(lock.acquire());
   owner.reset();
   CHECK_THROWS_AS((void)lock.acquire(), error);
+}
+
+TEST_CASE("a verb that is called from a callback throws") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  mutex lock{owner, "/locks/nightly"};
+  const auto held = lock.acquire();
+  std::error_code refused;
+  const std::stop_callback stopped{held.stop_token(), [&] {
+                                     try {
+                                       ensemble.advance(1s);
+                                     } catch (const std::system_error& failure) {
+                                       refused = failure.code();
+                                     }
+                                   }};
+  ensemble.expire_session(owner);
+  CHECK(refused == std::errc::resource_deadlock_would_occur);
 }
 
 TEST_CASE("options that a real ensemble would not get are refused") {

@@ -23,15 +23,16 @@ class ensemble_thread;
 /// Time: the clock of the ensemble and its clients is that of the machine until `advance()` moves it forward.
 /// `valid_until()` of a grant is a time of this clock: compare it with `now()`, not with `boottime_clock::now()`.
 ///
-/// Blocking: the members that change something return when everything that follows has been done: requests without a
-/// wait have been answered, timers that are due have run, and so have the callbacks of users. What a woken caller does
-/// next, on its own thread or fiber, is not waited for. They suspend the calling fiber, or block a plain thread.
+/// Blocking: a member that changes something returns when what follows from that has been done: requests have been
+/// answered, timers that are due have run, and so have the callbacks of users. What a woken caller does next, on its own
+/// thread or fiber, is not waited for. Members suspend the calling fiber, or block a plain thread.
 ///
-/// Concurrency: every member may be called from any thread and fiber, except from a callback of a client.
+/// Concurrency: every member may be called from any thread and fiber. In a callback of a client, all but `now()` throw
+/// `std::system_error` with `resource_deadlock_would_occur`.
 ///
 /// Lifetime: may end before its clients, which keep what they need of it.
 ///
-/// It is not a check of access: it knows no credentials, no ACLs and no TLS.
+/// Not simulated: credentials, ACLs and TLS, and an ensemble that loses servers or its leader.
 class simulated_ensemble {
  public:
   simulated_ensemble();
@@ -48,8 +49,8 @@ class simulated_ensemble {
   void expire_session(const client& whose);
 
   /// From now on nothing passes between a client and the ensemble. As with a network that drops packets, the client
-  /// learns of that by `advance()`: it is disconnected after two thirds of the session timeout, its grants end a twelfth
-  /// before the session timeout, and then the ensemble ends its session.
+  /// learns of that as time goes on: it is disconnected after two thirds of the session timeout, its grants end with
+  /// their lease (see `client_options::session_timeout`), and then the ensemble ends its session.
   /// @throws std::invalid_argument if the client is not one of this ensemble
   void cut(const client& whose);
 
