@@ -21,7 +21,7 @@ class open_parents {
   /// @param acl whether the nodes of this client have an ACL; without one nothing is done.
   open_parents(session& own, bool acl) : session_{own}, acl_{acl} {}
 
-  /// Reads the ACL of a lock's path, the first time.
+  /// Reads the ACL of a lock's path, until that has been answered once.
   void look(const std::string& path);
 
  private:

@@ -42,6 +42,21 @@ TEST_SUITE("open parents") {
     CHECK(here.net.requests(opcode::get_acl) == 2);
   }
 
+  TEST_CASE("an answer that was lost is asked for with the next entry") {
+    const log_lines lines{log_level::warning};
+    const auto path = fresh_path();
+    servers().create_all(path);
+    reached_by_proxy here{with_acl()};
+    here.net.drop_reply_of_next(opcode::get_acl);
+    lock_once(here.owner, path);
+    REQUIRE(here.net.wait_for_faults(patience()));
+    CHECK(lines.with(warning).empty());
+    CHECK(eventually([&] {
+      lock_once(here.owner, path);
+      return lines.with(warning).size() == 1;
+    }));
+  }
+
   TEST_CASE("a path that the client has created itself is not open") {
     const log_lines lines{log_level::warning};
     const auto path = fresh_path();
