@@ -26,11 +26,6 @@ class LatchkeyConan(ConanFile):
         project = load(self, os.path.join(self.recipe_folder, "CMakeLists.txt"))
         self.version = re.search(r"project\(latchkey VERSION ([0-9.]+)", project).group(1)
 
-    def configure(self):
-        if self.options.fibers:
-            self.options["boost"].without_context = False
-            self.options["boost"].without_fiber = False
-
     def requirements(self):
         self.requires("fmt/[>=9 <12]")
         self.requires("nlohmann_json/[>=3.11 <4]")
@@ -53,7 +48,7 @@ class LatchkeyConan(ConanFile):
         toolchain.cache_variables["CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES"] = headers
         toolchain.preprocessor_definitions["THREADED"] = "1"
         toolchain.cache_variables["LATCHKEY_FIBERS"] = bool(self.options.fibers)
-        for part in ("TESTCLUSTER", "TESTS", "EXAMPLES"):
+        for part in ("SIMULATION", "TESTCLUSTER", "TESTS", "EXAMPLES"):
             toolchain.cache_variables[f"LATCHKEY_BUILD_{part}"] = False
         toolchain.generate()
         dependencies = CMakeDeps(self)
