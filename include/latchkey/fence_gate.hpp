@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What a resource does with fencing tokens. Header only: it needs neither ZooKeeper nor the library.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include <latchkey/fencing_token.hpp>
+
+namespace latchkey {
+
+/// Admits requests whose token is not smaller than the largest seen for the same resource (M. Kleppmann, "How to do
+/// distributed locking", 2016).
+///
+/// A request passes by holding the resource's `pass`. While it lives, every other request for that resource waits, so
+/// check and effect are one step. Many requests may pass with one token: those of one grant.
+///
+/// Seal before you read. A token stops only what comes after the first contact of a newer holder. So a new holder calls
+/// `seal()` on each resource that it will read from, as its first act; otherwise a delayed write of the former holder may
+/// still pass between that read and the write that is computed from it.
+///
+/// Restarts: a gate without `durable` forgets. After a restart of the resource, let no request pass until the session
+/// timeout of the holders is over.
+///
+/// Several servers: each has a gate of its own. A resource that lives on several of them is sealed on each.
+///
+/// A new ensemble: tokens of an ensemble that was set up anew begin again. Put a name of the ensemble into the resource.
+///
+/// Blocking: `admit()`, `seal()` and `largest()` block the thread, also one that runs fibers, while another request has
+/// the pass. Do not suspend a fiber that has one. Concurrency: every member may be called from any thread. Memory: one
+/// entry for each resource, for as long as the gate lives.
+///
+/// @tparam Resource what names a resource: a key of an unordered map, with the hash `Hash`
+template <class Resource, class Hash = std::hash<Resource>>
+class fence_gate {
+  struct entry {
+    std::mutex mutex;
+    std::optional<fencing_token> largest;  // nothing: not loaded yet
+  };
+
+ public:
+  /// Where the largest tokens are kept over restarts. Both are called with the pass of the resource held.
+  struct durable {
+    /// @returns the stored token of a resource; `{}` if there is none.
+    std::function<fencing_token(const Resource&)> load;
+    /// Stores a token, before the first request with it passes. Throws if it cannot: then that request does not pass, and
+    /// the largest token is what it was.
+    std::function<void(const Resource&, fencing_token)> store;
+  };
+
+  /// The right to act on a resource, for as long as it lives. End it on the thread that was given it.
+  class pass {
+   public:
+    /// @returns the token of the request.
+    fencing_token token() const noexcept { return token_; }
+
+   private:
+    friend class fence_gate;
+    pass(std::shared_ptr<entry> of, std::unique_lock<std::mutex> lock, fencing_token token)
+        : of_{std::move(of)}, lock_{std::move(lock)}, token_{token} {}
+
+    std::shared_ptr<entry> of_;  // before the lock, which ends first
+    std::unique_lock<std::mutex> lock_;
+    fencing_token token_;
+  };
+
+  /// A gate that forgets with the process.
+  fence_gate() = default;
+  /// A gate that remembers: both functions are set.
+  explicit fence_gate(durable where) : durable_{std::move(where)} {}
+
+  /// @returns the right to act; nothing if a larger token has been admitted before.
+  /// @throws what `durable` throws
+  [[nodiscard]] std::optional<pass> admit(const Resource& what, fencing_token token) {
+    auto of = find(what);
+    std::unique_lock lock{of->mutex};
+    const auto largest = loaded(what, *of);
+    if (token < largest) return std::nullopt;
+    if (token != largest) {
+      if (durable_.store) durable_.store(what, token);
+      of->largest = token;
+    }
+    return pass{std::move(of), std::move(lock), token};
+  }
+
+  /// The first act of a new holder: from here on no request with a smaller token passes.
+  /// @returns whether it did; not if a larger token has been admitted before.
+  /// @throws what `durable` throws
+  [[nodiscard]] bool seal(const Resource& what, fencing_token token) { return admit(what, token).has_value(); }
+
+  /// @returns the largest token that has been admitted; `{}` if there was none. For the answer to a refused request.
+  /// @throws what `durable` throws
+  fencing_token largest(const Resource& what) {
+    const auto of = find(what);
+    const std::lock_guard lock{of->mutex};
+    return loaded(what, *of);
+  }
+
+ private:
+  std::shared_ptr<entry> find(const Resource& what) {
+    const std::lock_guard lock{mutex_};
+    auto& found = entries_[what];
+    if (!found) found = std::make_shared<entry>();
+    return found;
+  }
+
+  fencing_token loaded(const Resource& what, entry& of) {
+    if (!of.largest) of.largest = durable_.load ? durable_.load(what) : fencing_token{};
+    return *of.largest;
+  }
+
+  durable durable_;
+  std::mutex mutex_;
+  std::unordered_map<Resource, std::shared_ptr<entry>, Hash> entries_;
+};
+
+}  // namespace latchkey
