@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service.hpp"
+
+#include <condition_variable>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <regex>
+#include <syncstream>
+
+#include <latchkey/queue_snapshot.hpp>
+
+#include <fmt/chrono.h>
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace bank {
+namespace {
+
+constexpr auto patience = 2s;  // of a request
+
+std::string text_of(const json& what) { return what.dump(-1, ' ', false, json::error_handler_t::replace) + '\n'; }
+
+std::int64_t read_max_deposit(const std::filesystem::path& file) {
+  std::ifstream in{file};
+  return json::parse(in).at("max_deposit").get<std::int64_t>();
+}
+
+}  // namespace
+
+void log(std::string_view level, std::string_view event, json fields) {
+  const auto now = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
+  fields.update({{"time", now}, {"level", level}, {"event", event}});
+  std::osyncstream{std::cout} << text_of(fields) << std::flush;
+}
+
+service::service(latchkey::client& client, const reachability& ensemble, ledger& accounts, std::filesystem::path config)
+    : client_{client},
+      ensemble_{ensemble},
+      ledger_{accounts},
+      nightly_{client, "/locks/nightly", {.group = "nightly"}},
+      config_{client, "/locks/config", {.linger = 1min, .group = "config"}},  // most requests send nothing for it
+      config_file_{std::move(config)},
+      max_deposit_{read_max_deposit(config_file_)} {}
+
+answer service::handle(const std::string& method, const std::string& target) try {
+  return route(method, target);
+} catch (const std::exception& failure) {
+  log("error", "request failed", {{"target", target}, {"why", failure.what()}});
+  const auto* error = dynamic_cast<const latchkey::error*>(&failure);
+  if (error && error->code() == latchkey::errc::unreachable) return {503, text_of({{"error", "ensemble unreachable"}})};
+  return {500, text_of({{"error", "internal error, see the log"}})};
+}
+
+answer service::route(const std::string& method, const std::string& target) {
+  // An id becomes part of a path: letters, digits and hyphens only.
+  static const std::regex account{"GET /accounts/([A-Za-z0-9-]{1,32})"};
+  static const std::regex deposits{"POST /accounts/([A-Za-z0-9-]{1,32})/deposit\\?amount=([0-9]{1,15})"};
+  const auto what = method + ' ' + target;
+  std::smatch part;
+  if (std::regex_match(what, part, deposits)) return deposit(part[1], std::stoll(part[2]));
+  if (std::regex_match(what, part, account)) return {200, text_of({{"balance", ledger_.balance(part[1])}})};
+  if (what == "POST /reload") return reload();
+  if (what == "GET /metrics") return {200, to_prometheus(client_.metrics()), "text/plain; version=0.0.4"};
+  if (what != "GET /health") return {404, text_of({{"error", "no such resource"}})};
+  std::uint64_t waiting = 0;  // for locks that others hold, which is no illness
+  for (const auto& group : client_.metrics().locks) waiting += group.waiting;
+  const bool up = ensemble_.up;
+  return {up ? 200 : 503, text_of({{"ensemble", up ? "up" : "unreachable"}, {"waiting_calls", waiting}})};
+}
+
+answer service::deposit(const std::string& id, std::int64_t amount) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  const auto reading = config_.try_acquire_shared_until(until);  // a reload waits for this request
+  if (!reading) return locked(config_.path());
+  const auto limit = max_deposit(reading);
+  if (amount < 1 || amount > limit) return {422, text_of({{"error", "amount out of range"}, {"max_deposit", limit}})};
+
+  latchkey::mutex account{client_, "/locks/accounts/" + id, {.group = "accounts"}};
+  const auto held = account.try_acquire_until(until);
+  if (!held) return locked(account.path());
+  const auto balance = ledger_.balance(id) + amount;
+  if (!ledger_.write(id, balance, held.fence())) return {503, text_of({{"error", "lock lost, nothing written"}})};
+  log("info", "deposit", {{"account", id}, {"amount", amount}, {"fence", to_string(held.fence())}});
+  return {200, text_of({{"balance", balance}})};
+}
+
+/// Says who holds a lock. If no server answers, this throws: a 503.
+answer service::locked(const std::string& path) {
+  const latchkey::queue_snapshot queue{client_, path, 1s};
+  json holders = json::array();
+  for (const auto& each : queue.holders()) {
+    holders.push_back({{"label", each.label}, {"host", each.host}, {"pid", each.pid}});
+  }
+  return {409, text_of({{"error", "locked"}, {"lock", path}, {"holders", holders}})};
+}
+
+/// Waits for the requests of all instances that use the old settings. Those that follow read the file again.
+answer service::reload() {
+  const auto writing = config_.try_acquire_for(patience);
+  if (!writing) return locked(config_.path());
+  return {200, text_of({{"max_deposit", read_max_deposit(config_file_)}})};
+}
+
+/// Readers of one object share an entry of the queue. They have a new one if a writer came in between.
+std::int64_t service::max_deposit(const latchkey::guard& reading) {
+  const std::lock_guard lock{settings_};
+  const auto number = reading.fence().czxid;
+  if (std::exchange(read_under_, number) == number) return max_deposit_;
+  try {
+    max_deposit_ = read_max_deposit(config_file_);
+  } catch (const std::exception& failure) {
+    log("error", "settings not read, the old ones stay", {{"why", failure.what()}});
+  }
+  return max_deposit_;
+}
+
+ending service::close_day(std::chrono::sys_days day, std::stop_token shutdown,
+                          std::function<void(const std::string&)> print) {
+  auto held = nightly_.acquire(shutdown);
+  const auto stop = held.stop_token(shutdown);
+  while (held && !stop.stop_requested()) {
+    const auto id = ledger_.close_one(day);
+    if (!id) break;
+    print(*id);
+  }
+  const auto how = shutdown.stop_requested() ? ending::shutdown : held ? ending::finished : ending::lost;
+  const auto loss = held.grant().loss().value_or(latchkey::loss_reason::deadline_passed);  // the clock may be first
+  const auto why = how == ending::lost ? to_string(loss) : how == ending::shutdown ? "shutdown" : "finished";
+  log(how == ending::lost ? "warning" : "info", "nightly job ended", {{"why", why}});
+  return how;
+}
+
+void service::every_night(std::stop_token shutdown) {
+  std::mutex mutex;
+  std::condition_variable_any midnight;
+  while (!shutdown.stop_requested()) {
+    const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+    try {
+      const auto print = [](const std::string& id) { log("info", "statement", {{"account", id}}); };
+      if (close_day(today, shutdown, print) == ending::lost) continue;  // the rest, once the lock is ours again
+    } catch (const std::exception& failure) {
+      log("error", "nightly job failed", {{"why", failure.what()}});
+    }
+    std::unique_lock lock{mutex};
+    midnight.wait_until(lock, shutdown, today + std::chrono::days{1}, [] { return false; });
+  }
+}
+
+}  // namespace bank
