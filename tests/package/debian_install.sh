@@ -43,9 +43,11 @@ bash "$source/tests/package/readme_program.sh" "$source/README.md" nightly.cpp
 {
   printf 'cmake_minimum_required(VERSION 3.23)\nproject(user LANGUAGES CXX)\n'
   awk '/^```cmake$/ { inside = 1; next } /^```$/ && inside { exit } inside' "$source/README.md"
-  printf 'find_package(latchkey REQUIRED COMPONENTS testcluster)\n'
-  printf 'add_executable(words "%s")\n' "$source/tests/package/consumer/testcluster.cpp"
-  printf 'target_link_libraries(words PRIVATE latchkey::testcluster)\n'
+  printf 'find_package(latchkey REQUIRED COMPONENTS simulation testcluster)\n'
+  for component in simulation testcluster; do
+    printf 'add_executable(%s "%s")\n' "$component" "$source/tests/package/consumer/$component.cpp"
+    printf 'target_link_libraries(%s PRIVATE latchkey::%s)\n' "$component" "$component"
+  done
 } >CMakeLists.txt
 cmake -B build -DCMAKE_CXX_COMPILER="$cxx" >/dev/null
 cmake --build build
@@ -59,10 +61,12 @@ read -r connect_string <&"$output"
 for program in build/nightly ./nightly; do
   timeout 60 "$program" "$connect_string"
 done
-read -ra flags < <(pkg-config --cflags --libs latchkey-testcluster)
-"$cxx" -std=c++20 "$source/tests/package/consumer/testcluster.cpp" "${flags[@]}" -o words
-build/words
-./words
+for component in simulation testcluster; do
+  read -ra flags < <(pkg-config --cflags --libs "latchkey-$component")
+  "$cxx" -std=c++20 "$source/tests/package/consumer/$component.cpp" "${flags[@]}" -o "$component"
+  "build/$component"
+  "./$component"
+done
 kill "$ensemble"
 wait "$ensemble"
 ensemble=
