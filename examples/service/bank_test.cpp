@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 
 #include <doctest/doctest.h>
@@ -61,14 +62,15 @@ TEST_CASE("the service answers, stops at SIGTERM, and leaves nothing behind") {
   latchkey::client clerk{servers.connect_string(), {.label = "clerk"}};
   latchkey::mutex account{clerk, "/locks/accounts/17"};
   const auto held = account.acquire();
-  const auto conflict = request(port, "POST /accounts/17/deposit?amount=5");
-  CHECK(has(conflict, "HTTP/1.1 409"));
-  CHECK(has(conflict, "Retry-After: 1"));
-  CHECK(has(conflict, "\"clerk\""));
-  clerk.close();
-
-  service.signal(SIGTERM);
+  auto conflict = std::async(std::launch::async, [&] { return request(port, "POST /accounts/17/deposit?amount=5"); });
+  while (servers.children(account.path()).size() < 2 && conflict.wait_for(10ms) != std::future_status::ready) continue;
+  service.signal(SIGTERM);  // while that request waits
+  const auto answer = conflict.get();
+  CHECK(has(answer, "HTTP/1.1 409"));
+  CHECK(has(answer, "Retry-After: 1"));
+  CHECK(has(answer, "\"clerk\""));
   CHECK(service.wait(30s) == "exit code 0");
+  clerk.close();
   std::filesystem::remove(config);
   for (const auto* path : {"/locks/config", "/locks/nightly", "/locks/accounts/17"}) {
     CHECK_MESSAGE(servers.children(path).empty(), path);
