@@ -56,14 +56,10 @@ class http_server {
     http::request<http::string_body> request;
     stream.expires_after(std::chrono::seconds{5});
     co_await http::async_read(stream, buffer, request, net::use_awaitable);
-    answer made;
-    if (request.method() == http::verb::post) {
-      made = co_await net::co_spawn(workers_, handled(request), net::use_awaitable);
-    } else {
-      made = co_await handled(request);
-    }
-    http::response<http::string_body> response{static_cast<http::status>(made.status), request.version(),
-                                               std::move(made.body)};
+    net::any_io_executor where = network_.get_executor();
+    if (request.method() == http::verb::post) where = workers_.get_executor();
+    const auto made = co_await net::co_spawn(where, handled(request), net::use_awaitable);
+    http::response<http::string_body> response{static_cast<http::status>(made.status), request.version(), made.body};
     response.set(http::field::content_type, made.type);
     if (made.status == 409 || made.status == 503) response.set(http::field::retry_after, "1");
     response.keep_alive(false);

@@ -5,10 +5,8 @@
 
 #include <csignal>
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <stdexcept>
-#include <thread>
 
 #include "http.hpp"
 
@@ -39,7 +37,6 @@ int main(int argc, char** argv) try {
   nightly.request_stop();
   nightly.join();
   client.close();
-  bank::log("info", "stopped");
 } catch (const std::exception& failure) {
   std::cerr << "bank: " << failure.what() << '\n';
   return 1;

@@ -90,9 +90,8 @@ answer service::deposit(const std::string& id, std::int64_t amount) {
 answer service::locked(const std::string& path) {
   const latchkey::queue_snapshot queue{client_, path, 1s};
   json holders = json::array();
-  for (const auto& each : queue.holders()) {
-    holders.push_back({{"label", each.label}, {"host", each.host}, {"pid", each.pid}});
-  }
+  for (const auto& who : queue.holders())
+    holders.push_back({{"label", who.label}, {"host", who.host}, {"pid", who.pid}});
   return {409, text_of({{"error", "locked"}, {"lock", path}, {"holders", holders}})};
 }
 
@@ -126,9 +125,8 @@ ending service::close_day(std::chrono::sys_days day, std::stop_token shutdown,
     print(*id);
   }
   const auto how = shutdown.stop_requested() ? ending::shutdown : held ? ending::finished : ending::lost;
-  const auto loss = held.grant().loss().value_or(latchkey::loss_reason::deadline_passed);  // the clock may be first
-  const auto why = how == ending::lost ? to_string(loss) : how == ending::shutdown ? "shutdown" : "finished";
-  log(how == ending::lost ? "warning" : "info", "nightly job ended", {{"why", why}});
+  const auto* const level = how == ending::lost ? "warning" : "info";
+  log(level, "nightly job ended", {{"shutdown", how == ending::shutdown}, {"lock", to_string(held.grant())}});
   return how;
 }
 
@@ -138,8 +136,8 @@ void service::every_night(std::stop_token shutdown) {
   while (!shutdown.stop_requested()) {
     const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
     try {
-      const auto print = [](const std::string& id) { log("info", "statement", {{"account", id}}); };
-      if (close_day(today, shutdown, print) == ending::lost) continue;  // the rest, once the lock is ours again
+      const auto how = close_day(today, shutdown, [](const auto& id) { log("info", "statement", {{"account", id}}); });
+      if (how == ending::lost) continue;  // the rest, once the lock is ours again
     } catch (const std::exception& failure) {
       log("error", "nightly job failed", {{"why", failure.what()}});
     }
