@@ -17,6 +17,19 @@ namespace latchkey::testing {
 
 using counts = std::map<std::string, std::uint64_t>;
 
+}  // namespace latchkey::testing
+
+template <>
+struct doctest::StringMaker<latchkey::testing::counts> {
+  static String convert(const latchkey::testing::counts& what) {
+    std::string text;
+    for (const auto& [name, count] : what) text += name + ' ' + std::to_string(count) + "; ";
+    return text.c_str();
+  }
+};
+
+namespace latchkey::testing {
+
 /// @returns how many requests of each kind have been sent through `net`, but for syncs: those keep the lease ready.
 inline counts requests_of(const proxy& net) {
   counts result = net.requests();
