@@ -31,8 +31,10 @@ namespace latchkey {
 ///
 /// A new ensemble: tokens of an ensemble that was set up anew begin again. Put a name of the ensemble into the resource.
 ///
+/// No grant: the token of an empty guard, `{}`, never passes.
+///
 /// Blocking: `admit()`, `seal()` and `largest()` block the thread, also one that runs fibers, while another request has
-/// the pass. Do not suspend a fiber that has one. Concurrency: every member may be called from any thread. Memory: one
+/// the pass, also one of the same thread. Do not suspend a fiber that has one. Concurrency: every member may be called from any thread. Memory: one
 /// entry for each resource, for as long as the gate lives.
 ///
 /// @tparam Resource what names a resource: a key of an unordered map, with the hash `Hash`
@@ -74,13 +76,13 @@ class fence_gate {
   /// A gate that remembers: both functions are set.
   explicit fence_gate(durable where) : durable_{std::move(where)} {}
 
-  /// @returns the right to act; nothing if a larger token has been admitted before.
+  /// @returns the right to act; nothing if a larger token has been admitted before, or `token` is `{}`.
   /// @throws what `durable` throws
   [[nodiscard]] std::optional<pass> admit(const Resource& what, fencing_token token) {
     auto of = find(what);
     std::unique_lock lock{of->mutex};
     const auto largest = loaded(what, *of);
-    if (token < largest) return std::nullopt;
+    if (token < largest || token == fencing_token{}) return std::nullopt;
     if (token != largest) {
       if (durable_.store) durable_.store(what, token);
       of->largest = token;

@@ -3,14 +3,15 @@
 
 /// The number by which a store refuses a former holder of a lock.
 
+#include <array>
+#include <charconv>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
-
-#include <latchkey/export.hpp>
 
 namespace latchkey {
 
@@ -33,10 +34,34 @@ struct fencing_token {
 };
 
 /// @returns 24 hexadecimal digits. Their order as text is the order of the tokens.
-LATCHKEY_EXPORT std::string to_string(fencing_token token);
+inline std::string to_string(fencing_token token) {
+  std::string text(24, '0');
+  const auto print = [&](std::uint64_t number, std::size_t end) {
+    std::array<char, 16> digits{};
+    const auto* const stop = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
+    const std::string_view printed{digits.data(), static_cast<std::size_t>(stop - digits.data())};
+    text.replace(end - printed.size(), printed.size(), printed);
+  };
+  print(static_cast<std::uint64_t>(token.czxid), 16);
+  print(token.turn, 24);
+  return text;
+}
 
 /// @returns the token that `to_string` printed. @throws std::invalid_argument for any other text
-LATCHKEY_EXPORT fencing_token parse_fencing_token(std::string_view text);
+inline fencing_token parse_fencing_token(std::string_view text) {
+  const auto parse = [](std::string_view digits, auto& number) {
+    const auto* const end = digits.data() + digits.size();
+    const auto [stop, code] = std::from_chars(digits.data(), end, number, 16);
+    return code == std::errc{} && stop == end;
+  };
+  std::uint64_t czxid = 0;
+  std::uint32_t turn = 0;
+  if (text.size() != 24 || !parse(text.substr(0, 16), czxid) || !parse(text.substr(16), turn)) {
+    throw std::invalid_argument{"\"" + std::string{text} +
+                                "\" is not a fencing token; pass the 24 hexadecimal digits of to_string()"};
+  }
+  return {static_cast<std::int64_t>(czxid), turn};
+}
 
 }  // namespace latchkey
 

@@ -64,6 +64,12 @@ TEST_SUITE("fence gate") {
     CHECK(resources.largest("c") == fencing_token{});
   }
 
+  TEST_CASE("the token of an empty guard never passes") {
+    gate resources;
+    CHECK(!resources.admit("a", fencing_token{}));
+    CHECK(resources.admit("a", older));
+  }
+
   TEST_CASE("the turns of one node are told apart") {
     gate resources;
     CHECK(resources.admit("a", {7, 2}));
