@@ -17,7 +17,7 @@ LATCHKEY_EXPORT extern std::atomic<std::uint32_t> forks;
 /// The process in which an object was made.
 class home {
  public:
-  home();
+  LATCHKEY_EXPORT home();
 
   /// @returns whether this process is a child that was forked since. Costs one load.
   bool left() const noexcept { return made_ != forks.load(std::memory_order_relaxed); }

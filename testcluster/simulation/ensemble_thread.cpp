@@ -46,7 +46,14 @@ void ensemble_thread::stop() {
   }
 }
 
+void ensemble_thread::require_home() const {
+  if (!home_.left()) return;
+  throw error{errc::closed,
+              "the simulated ensemble was made before fork() and does not work in the child; make a new one"};
+}
+
 std::unique_ptr<detail::simulated_connector> ensemble_thread::connect(std::chrono::milliseconds session_timeout) {
+  require_home();
   return std::make_unique<thread_connector>(*this, session_timeout);
 }
 
@@ -67,6 +74,7 @@ void ensemble_thread::look_again() {
 }
 
 void ensemble_thread::perform(action verb) {
+  require_home();
   if (thread_connector::in_callback()) {
     throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
                             "a callback of a client called the simulated ensemble; call it on another thread"};

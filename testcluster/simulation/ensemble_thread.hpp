@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/process.hpp"
 #include "bridge/wait_point.hpp"
 #include "session/simulated_servers.hpp"
 #include "simulation/fake_ensemble.hpp"
@@ -71,6 +72,8 @@ class ensemble_thread final : public detail::simulated_servers, public std::enab
   };
 
   ensemble_thread();
+  /// @throws error closed in a forked child, which does not have this thread
+  void require_home() const;
   void run();
   void stop();
   /// Runs what is due, and what follows from that at once.
@@ -81,6 +84,7 @@ class ensemble_thread final : public detail::simulated_servers, public std::enab
   bool read_messages();
   std::optional<asked_verb> next_verb();
 
+  const detail::home home_;
   shifted_clock clock_;
   simulation time_;
   fake_ensemble ensemble_;

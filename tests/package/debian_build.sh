@@ -35,6 +35,7 @@ expect "$internal" "latchkey::client::client
 latchkey::detail::event_thread::post
 latchkey::detail::event_thread::posted
 latchkey::detail::forks
+latchkey::detail::home::home
 latchkey::detail::monitor::refuse_child
 latchkey::detail::monitor::run_due
 latchkey::detail::throw_destroyed

@@ -6,7 +6,11 @@
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/shared_mutex.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -202,5 +206,50 @@ TEST_CASE("options that a real ensemble would not get are refused") {
   simulated_ensemble ensemble;
   CHECK_THROWS_AS((client{ensemble, {.session_timeout = 1ms}}), error);
 }
+
+TEST_CASE("a client that is cut off closes when its close_timeout is over") {
+  simulated_ensemble ensemble;
+  auto owner = std::make_unique<client>(ensemble, client_options{.close_timeout = 0ms});
+  mutex lock{*owner, "/locks/nightly"};
+  const auto held = lock.acquire();
+  ensemble.cut(*owner);
+  const auto begin = std::chrono::steady_clock::now();
+  owner.reset();
+  CHECK(std::chrono::steady_clock::now() - begin < 2s);  // of the 3 s that the C client would wait for an answer
+  ensemble.advance(1min);
+  CHECK(ensemble.children("/locks/nightly").empty());
+}
+
+TEST_CASE("time does not go on for ever") {
+  simulated_ensemble ensemble;
+  CHECK_THROWS_AS(ensemble.advance(std::chrono::hours::max()), std::invalid_argument);
+}
+
+#ifndef __SANITIZE_ADDRESS__  // whose allocator would hang in the child: see forking_process.cpp
+
+TEST_CASE("in a forked child a verb throws, and so does a new client") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  const auto is_refused = [](auto what) {
+    try {
+      what();
+    } catch (const error& thrown) {
+      return thrown.code() == errc::closed;
+    }
+    return false;
+  };
+  const auto child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    const bool well = is_refused([&] { ensemble.advance(1s); }) && is_refused([&] { client of_child{ensemble}; });
+    ::_exit(well ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+#endif
 
 }  // namespace latchkey::testing

@@ -30,7 +30,8 @@ class ensemble_thread;
 /// Concurrency: every member may be called from any thread and fiber. In a callback of a client, all but `now()` throw
 /// `std::system_error` with `resource_deadlock_would_occur`.
 ///
-/// Lifetime: may end before its clients, which keep what they need of it.
+/// Lifetime: may end before its clients, for which it goes on until the last of them has gone. In a child of `fork()`
+/// every member but `now()` throws `errc::closed`.
 ///
 /// Not simulated: credentials, ACLs and TLS, and an ensemble that loses servers or its leader.
 class simulated_ensemble {
@@ -44,7 +45,8 @@ class simulated_ensemble {
   operator const std::shared_ptr<detail::simulated_servers>&() const noexcept { return servers_; }
 
   /// Ends the session of a client, and deletes its nodes. A client that is connected learns of it before this returns,
-  /// and has a new session.
+  /// and has a new session. As with a real ensemble, the next contender may be granted a lock a moment before that: use
+  /// `cut()` and `advance()` to test exclusion.
   /// @throws std::invalid_argument if the client is not one of this ensemble
   void expire_session(const client& whose);
 
@@ -64,15 +66,20 @@ class simulated_ensemble {
   /// Ends every cut.
   void heal();
 
-  /// Deletes a node with everything below it, as an operator does.
+  /// Deletes a node with everything below it, as an operator does. Its owner learns of it at once if the entry is 10 ms
+  /// old (`advance()` makes it older), otherwise when it is. As with a real ensemble, the next contender may be granted
+  /// the lock a moment before that.
   /// @returns whether there was one.
   bool delete_node(std::string_view path);
 
-  /// @returns the names of the nodes below `path`, sorted; none if it does not exist.
+  /// @returns the names of the nodes below `path`, sorted as text, which is not the order of the queue; none if it does
+  /// not exist.
   std::vector<std::string> children(std::string_view path) const;
 
   /// Moves the clock forward, through everything that happens until then, in its order: sessions are kept alive or
-  /// expire, proofs are sent, timeouts end. Takes no time of its own but that for running it.
+  /// expire, proofs are sent, timeouts end. Takes no time of its own but that for running it: some microseconds for each
+  /// request that the clients send meanwhile, more with many clients.
+  /// @throws std::invalid_argument for more than 31 days at a time
   void advance(saturating<std::chrono::nanoseconds> by);
 
   /// @returns the present time of the ensemble and its clients.
