@@ -185,7 +185,7 @@ class LATCHKEY_EXPORT client {
   /// @returns the id of the session; zero if there is none.
   std::int64_t session_id() const;
 
-  /// @returns the numbers of this client and its locks, all of one moment. Keeps them from changing for some
+  /// @returns the numbers of this client and its locks, taken at one moment. Keeps them from changing for some
   /// microseconds, longer with a great many groups of locks.
   client_metrics metrics() const;
 

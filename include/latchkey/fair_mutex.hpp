@@ -40,7 +40,7 @@ struct fair_mutex_options {
 /// Loss: as for `mutex`. A waiter that loses its session queues again, at the end.
 class LATCHKEY_EXPORT fair_mutex : public detail::lockable<fair_mutex> {
  public:
-  /// Makes no request. @throws error bad_path
+  /// Makes no request. @throws error bad_path, bad_option
   fair_mutex(client& owner, std::string path, fair_mutex_options options = {});
   ~fair_mutex();
   fair_mutex(const fair_mutex&) = delete;

@@ -17,7 +17,7 @@
 
 namespace latchkey {
 
-/// How many durations there were of which length, in buckets of powers of two.
+/// A histogram of durations, in buckets of powers of two.
 struct duration_histogram {
   /// Bucket `i` counts those of less than 2^i us that no smaller bucket counts; the last one also all longer ones.
   std::array<std::uint64_t, 36> buckets{};
@@ -25,12 +25,13 @@ struct duration_histogram {
   std::chrono::nanoseconds sum{};  ///< of all durations
 
   /// @param q from 0 to 1
-  /// @returns an upper bound of the quantile, at most twice as large; zero of nothing.
+  /// @returns an upper bound of the quantile, at most twice as large; zero if the histogram is empty, and
+  /// `nanoseconds::max()` in the last bucket, which has no bound.
   LATCHKEY_EXPORT std::chrono::nanoseconds quantile(double q) const noexcept;
 };
 
-/// The numbers of the locks of one group: see `mutex_options::group`. Of every grant one has been counted, `granted`,
-/// and it is counted again when it ends, as `released` or `lost`.
+/// The numbers of the locks of one group: see `mutex_options::group`. Each grant is counted once in `granted` and, when it
+/// ends, once in `released` or `lost`.
 struct lock_metrics {
   std::string group{};  ///< its name
 
@@ -43,7 +44,7 @@ struct lock_metrics {
 
   std::uint64_t refused = 0;    ///< tries that did not find the lock free
   std::uint64_t timed_out = 0;  ///< calls whose time was over
-  std::uint64_t cancelled = 0;  ///< calls that a stop token ended
+  std::uint64_t cancelled = 0;  ///< calls that a stop token ended while they waited
   std::uint64_t failed = 0;     ///< calls that threw while they waited
 
   std::uint64_t asked_to_release = 0;  ///< grants whose holder was asked to release the lock
@@ -86,7 +87,7 @@ struct client_metrics {
 
 /// @returns the numbers in Prometheus' text format, version 0.0.4. Counters end in `_total`, durations are in seconds.
 /// @param prefix of the names: letters, digits, underscores and colons, not beginning with a digit
-/// @throws error bad_option of another prefix
+/// @throws error bad_option for any other prefix
 LATCHKEY_EXPORT std::string to_prometheus(const client_metrics& what, std::string_view prefix = "latchkey");
 
 }  // namespace latchkey

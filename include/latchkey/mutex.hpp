@@ -29,6 +29,7 @@ struct mutex_options {
   saturating<std::chrono::milliseconds> linger{};
   /// The group of locks whose numbers it counts for: see `lock_metrics`. A client keeps the numbers of a group for as
   /// long as it lives, so there should be few: one for each use of locks, not one for each path.
+  /// At most 128 printable characters of ASCII.
   std::string group{};
 };
 

@@ -74,6 +74,7 @@ class client_core final : session_listener {
   const client_options& options() const noexcept { return options_; }
 
   /// @returns the numbers of a group of locks; they live as long as this client. Without the monitor.
+  /// @throws error bad_option for a name that a dashboard could not show
   lock_counts& group(const std::string& name) {
     return *monitor_->run([&] { return &metrics_.group(name); });
   }

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include <latchkey/error.hpp>
+
 namespace latchkey {
 
 std::chrono::nanoseconds duration_histogram::quantile(double q) const noexcept {
@@ -17,6 +19,7 @@ std::chrono::nanoseconds duration_histogram::quantile(double q) const noexcept {
     below += buckets[bucket];
     if (static_cast<double>(below) >= wanted) break;
   }
+  if (bucket + 1 == buckets.size()) return std::chrono::nanoseconds::max();
   return std::chrono::microseconds{std::int64_t{1} << bucket};
 }
 
@@ -26,8 +29,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr duration length_of_period = 60s;
+constexpr std::size_t longest_name = 128;
 
 }  // namespace
+
+lock_counts& metrics::group(const std::string& name) {
+  const auto is_printable = [](unsigned char c) { return c >= ' ' && c < 0x7f; };
+  if (name.size() > longest_name || !std::all_of(name.begin(), name.end(), is_printable)) {
+    throw error{errc::bad_option, "the option group must be at most 128 printable characters of ASCII"};
+  }
+  return groups_[name];
+}
 
 duration_histogram durations::told() const noexcept {
   return {buckets_, std::accumulate(buckets_.begin(), buckets_.end(), std::uint64_t{0}), sum_};

@@ -54,7 +54,8 @@ class metrics {
   durations request, proof;
 
   /// @returns the numbers of that group of locks, which stay where they are.
-  lock_counts& group(const std::string& name) { return groups_[name]; }
+  /// @throws error bad_option for a name that a dashboard could not show
+  lock_counts& group(const std::string& name);
 
   /// An answer has extended the lease of a grant. @param left of it by then
   void lease_extended(duration left, time_point now);

@@ -45,6 +45,8 @@ TEST_SUITE("metrics") {
     const auto counted = all.told();
     CHECK(counted.buckets.back() == 1);
     CHECK(counted.buckets.front() == 1);
+    CHECK(counted.quantile(0.5) == 1us);
+    CHECK(counted.quantile(1) == std::chrono::nanoseconds::max());
   }
 
   TEST_CASE("a quantile is an upper bound, at most twice as large") {
@@ -91,6 +93,15 @@ TEST_SUITE("metrics") {
     CHECK(locks[0].group == "a");
     CHECK(locks[1].group == "b");
     CHECK(locks[1].refused == 2);
+  }
+
+  TEST_CASE("a group whose name no dashboard could show is refused") {
+    detail::metrics counts;
+    for (const auto& bad : {std::string(129, 'a'), std::string{"a\nb"}, std::string{"\xff"}}) {
+      CHECK_THROWS_AS(counts.group(bad), error);
+    }
+    counts.group(std::string(128, 'a'));
+    CHECK(counts.snapshot({}).locks.size() == 1);
   }
 
   TEST_CASE("for Prometheus, durations are seconds, buckets are cumulative, and counters end in _total") {
