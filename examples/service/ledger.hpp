@@ -29,8 +29,7 @@ class ledger {
     const std::lock_guard lock{mutex_};
     auto& found = rows_[id];
     if (fence < found.fence) return false;
-    found.balance = balance;
-    found.fence = fence;
+    found = {balance, fence, found.closed};
     return true;
   }
 

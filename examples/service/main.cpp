@@ -4,7 +4,6 @@
 #include <latchkey/log.hpp>
 
 #include <csignal>
-#include <exception>
 #include <iostream>
 #include <stdexcept>
 
@@ -33,10 +32,7 @@ int main(int argc, char** argv) try {
   int signal = 0;
   sigwait(&signals, &signal);
   bank::log("info", "stopping", {{"signal", signal}});
-  front.stop();  // answers the requests that are under way
-  nightly.request_stop();
-  nightly.join();
-  client.close();
+  front.stop();  // answers the requests that are under way; then the nightly job ends, then the client
 } catch (const std::exception& failure) {
   std::cerr << "bank: " << failure.what() << '\n';
   return 1;

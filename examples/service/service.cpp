@@ -2,7 +2,6 @@
 #include "service.hpp"
 
 #include <condition_variable>
-#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <regex>
@@ -30,7 +29,7 @@ std::int64_t read_max_deposit(const std::filesystem::path& file) {
 }  // namespace
 
 void log(std::string_view level, std::string_view event, json fields) {
-  const auto now = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
+  const auto now = fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::now()));
   fields.update({{"time", now}, {"level", level}, {"event", event}});
   std::osyncstream{std::cout} << text_of(fields) << std::flush;
 }
@@ -105,8 +104,7 @@ answer service::reload() {
 /// Readers of one object share an entry of the queue. They have a new one if a writer came in between.
 std::int64_t service::max_deposit(const latchkey::guard& reading) {
   const std::lock_guard lock{settings_};
-  const auto number = reading.fence().czxid;
-  if (std::exchange(read_under_, number) == number) return max_deposit_;
+  if (std::exchange(read_under_, reading.fence().czxid) == reading.fence().czxid) return max_deposit_;
   try {
     max_deposit_ = read_max_deposit(config_file_);
   } catch (const std::exception& failure) {

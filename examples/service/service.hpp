@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <stop_token>
 
 #include <latchkey/mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
