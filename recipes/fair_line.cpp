@@ -116,7 +116,8 @@ void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
   owning_place_ = place;
   place->spent_ = true;
   if (place->asked_to_release_) owner_.state().ask_to_release();
-  place->grant(now);
+  line_.count_grant(*place->caller_, with.waited() ? granted_by::queue : granted_by::free_queue, now);
+  place->conclude(waiter::outcome::granted);
 }
 
 }  // namespace latchkey::detail

@@ -107,9 +107,7 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   void give_up();
   std::unique_ptr<former_place> leave_for_another();
   std::shared_ptr<queue_entry> step_out();
-  std::shared_ptr<waiter> release_caller();
   void conclude(waiter::outcome what);
-  void grant(time_point now);
   void fail(const failure& why);
   void require_place() const;
   failure place_lost() const;

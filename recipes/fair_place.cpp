@@ -144,21 +144,11 @@ std::shared_ptr<queue_entry> fair_place::step_out() {
   return std::exchange(entry_, nullptr);
 }
 
-std::shared_ptr<waiter> fair_place::release_caller() {
-  for_place_ = false;
-  caller_->place = nullptr;
-  return std::exchange(caller_, nullptr);
-}
-
 void fair_place::conclude(waiter::outcome what) {
-  const auto self = shared_from_this();
-  line_->line_.conclude(release_caller(), what);
-}
-
-/// It is given the lock.
-void fair_place::grant(time_point now) {
-  const auto self = shared_from_this();
-  line_->line_.grant(release_caller(), entry_->waited() ? granted_by::queue : granted_by::free_queue, now);
+  const auto who = std::exchange(caller_, nullptr);
+  const auto self = std::exchange(who->place, nullptr);
+  for_place_ = false;
+  line_->line_.conclude(who, what);
 }
 
 void fair_place::fail(const failure& why) {

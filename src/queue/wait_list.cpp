@@ -49,27 +49,24 @@ void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome wha
   if (line_.empty()) next_report_ = {};
 }
 
-void wait_list::grant(const std::shared_ptr<waiter>& who, granted_by what, time_point now) {
+void wait_list::count_grant(const waiter& who, granted_by what, time_point now) {
   if (what == granted_by::free_queue) ++counts_.at_once;
   if (what == granted_by::turn) ++counts_.turns;
   if (what == granted_by::linger) ++counts_.lingered;
-  counts_.wait.add(now - who->since);
-  core_.trace(trace_span::kind::wait, trace_span::outcome::granted, path_, who->since, now);
-  conclude(who, waiter::outcome::granted);
+  counts_.wait.add(now - who.since);
+  core_.trace(trace_span::kind::wait, trace_span::outcome::granted, path_, who.since, now);
 }
 
 /// A call that has not got what it waited for.
 void wait_list::count_end(const waiter& who, waiter::outcome what) {
-  using enum trace_span::outcome;
-  const auto how = what == waiter::outcome::failed ? failed
-                   : !who.ends_by_itself           ? cancelled
-                   : who.once                      ? refused
-                                                   : timed_out;
-  ++(how == failed      ? counts_.failed
-     : how == cancelled ? counts_.cancelled
-     : how == refused   ? counts_.refused
-                        : counts_.timed_out);
-  core_.trace(trace_span::kind::wait, how, path_, who.since, core_.monitor().now());
+  const auto ended = [&](std::uint64_t& count, trace_span::outcome how) {
+    ++count;
+    core_.trace(trace_span::kind::wait, how, path_, who.since, core_.monitor().now());
+  };
+  if (what == waiter::outcome::failed) return ended(counts_.failed, trace_span::outcome::failed);
+  if (!who.ends_by_itself) return ended(counts_.cancelled, trace_span::outcome::cancelled);
+  if (who.once) return ended(counts_.refused, trace_span::outcome::refused);
+  ended(counts_.timed_out, trace_span::outcome::timed_out);
 }
 
 /// The first has waited longest. Its next report comes when it has waited twice as long.

@@ -92,8 +92,13 @@ class wait_list final : waiting_line {
   /// Takes it out of the list, and wakes it once the monitor has been released. One that ends by itself fails, in place
   /// of being refused, when the client has been out of reach for too long.
   void conclude(const std::shared_ptr<waiter>& who, waiter::outcome what);
-  /// As `conclude`, for a call that is granted the lock. (`conclude` itself may grant a place in line.)
-  void grant(const std::shared_ptr<waiter>& who, granted_by what, time_point now);
+  /// Counts a call that is granted the lock, not just a place in line, before it is concluded.
+  void count_grant(const waiter& who, granted_by what, time_point now);
+  /// Counts and concludes it.
+  void grant(const std::shared_ptr<waiter>& who, granted_by what, time_point now) {
+    count_grant(*who, what, now);
+    conclude(who, waiter::outcome::granted);
+  }
 
   /// Refuses the waiters that try once.
   void refuse_tries();
