@@ -60,7 +60,7 @@ struct client_options {
   /// milliseconds to a day. With a short one a crashed holder is replaced sooner; with a long one a lock survives a
   /// longer outage. If the ensemble shortens it, the log says so.
   ///
-  /// How long a lock survives a network that freezes, in seconds, measured (OPERATIONS.md has servers that restart, too):
+  /// How long a lock survives a network that freezes, in seconds, measured (OPERATIONS.md has more):
   ///
   /// | session timeout | worst | typical | best |
   /// |-----------------|-------|---------|------|

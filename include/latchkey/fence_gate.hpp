@@ -34,8 +34,10 @@ namespace latchkey {
 /// No grant: the token of an empty guard, `{}`, never passes.
 ///
 /// Blocking: `admit()`, `seal()` and `largest()` block the thread, also one that runs fibers, while another request has
-/// the pass, also one of the same thread. Do not suspend a fiber that has one. Concurrency: every member may be called from any thread. Memory: one
-/// entry for each resource, for as long as the gate lives.
+/// the pass, also one of the same thread. Do not suspend a fiber that has one.
+///
+/// Concurrency: every member may be called from any thread. Memory: one entry for each resource, for as long as the gate
+/// lives.
 ///
 /// @tparam Resource what names a resource: a key of an unordered map, with the hash `Hash`
 template <class Resource, class Hash = std::hash<Resource>>

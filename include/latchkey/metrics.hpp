@@ -36,7 +36,7 @@ struct lock_metrics {
   std::string group{};  ///< its name
 
   std::uint64_t granted = 0;            ///< grants: readers' and writers', and of readers who were writers
-  std::uint64_t granted_at_once = 0;    ///< of them, those with a new entry in the queue that nobody was ahead of
+  std::uint64_t granted_at_once = 0;    ///< of them, those with a new entry and no contender ahead
   std::uint64_t turns = 0;              ///< of them, those on the entry of an earlier caller of the same object
   std::uint64_t lingered = 0;           ///< of them, those on an entry that had been kept for that
   std::uint64_t released = 0;           ///< grants that were unlocked

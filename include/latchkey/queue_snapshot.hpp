@@ -87,7 +87,7 @@ LATCHKEY_EXPORT std::string to_string(const queue_snapshot& queue);
 LATCHKEY_EXPORT std::size_t ask_to_release(client& through, const std::string& path,
                                            saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
-/// Deletes the node of one contender, whoever owns it: for a holder that does not let go. Prefer `ask_to_release`, or
+/// Deletes the node of one contender of any client: for a holder that does not let go. Prefer `ask_to_release`, or
 /// ending the process of the holder.
 ///
 /// Exclusion: the next contender may be granted the lock as soon as the node is gone. The owner, if it runs latchkey and
