@@ -15,12 +15,15 @@ constexpr auto last_turn = std::numeric_limits<std::uint32_t>::max();
 cohort_options cohort_options::checked(cohort_options options, const std::string& path) {
   if (options.turns == 0) throw error{errc::bad_option, "the option turns must be at least 1", path};
   if (options.linger < duration::zero()) throw error{errc::bad_option, "the option linger must not be negative", path};
+  if (options.max_hold < duration::zero())
+    throw error{errc::bad_option, "the option max_hold must not be negative", path};
   return options;
 }
 
 cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, cohort_options options)
-    : shared_entry{std::move(core), std::move(path), kind, options.group, options.linger},
+    : shared_entry{std::move(core), std::move(path), kind, options.group, options.linger, options.max_hold},
       most_turns_{options.turns},
+      record_{std::move(options.record)},
       owner_{core_, path_, counts_} {}
 
 // Callers ----------
@@ -58,7 +61,8 @@ void cohort::go_on(time_point now) {
 
 /// Whether the entry may be passed on once more. From half the turns on it pays to know of remote waiters.
 bool cohort::may_go_on() {
-  if (asked_to_release_ || turns_ == last_turn) return false;
+  if (asked_to_release_ || releasing_ || turns_ == last_turn) return false;
+  if (most_turns_ == 0) return !used_;
   if (!used_) counted_ = 0;
   if ((counted_ + 1) * 2 >= most_turns_) remote_waiters_->watch();
   switch (remote_waiters_->known()) {
@@ -77,8 +81,17 @@ void cohort::let_in(time_point now) {
   counted_ = used_ ? counted_ + 1 : 1;
   const auto [fence, source] = next_turn();
   owner_.begin(next->fiber, entry_->node(), fence, now);
+  limit_.begin(*this, now);
   if (asked_to_release_) owner_.state().ask_to_release();
   line_.grant(next, source, now);
+}
+
+time_point cohort::end_overdue(time_point now) {
+  if (!owner_ || owner_.state().ended()) return never;
+  if (const auto end = limit_.end_of(owner_.state()); now < end) return end;
+  owner_.state().lose(loss_reason::held_too_long);
+  give_up();
+  return never;
 }
 
 void cohort::for_each_grant(const std::function<void(grant_state&)>& what) {

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "recipes/lock_object.hpp"
 #include "recipes/shared_entry.hpp"
@@ -14,15 +16,22 @@
 namespace latchkey::detail {
 
 struct cohort_options {
-  std::uint32_t turns = 16;  ///< once a remote waiter is known
+  std::uint32_t turns = 16;  ///< once a remote waiter is known; zero: every grant has an entry of its own
   duration linger{};         ///< how long an idle entry is kept; zero: not at all
   std::string group{};       ///< of locks whose numbers it counts for
+  duration max_hold{};       ///< how long one caller may hold; zero: for ever
+  /// The data of its nodes; nothing: `describe_owner`.
+  std::optional<std::string> record{};
 
   /// @param options of a mutex, or of a shared mutex
   /// @throws error bad_option
   template <class Options>
   static cohort_options checked(const Options& options, const std::string& path) {
-    return checked({options.turns, saturate(options.linger), options.group}, path);
+    return checked({.turns = options.turns,
+                    .linger = saturate(options.linger),
+                    .group = options.group,
+                    .max_hold = saturate(options.max_hold)},
+                   path);
   }
 
  private:
@@ -47,6 +56,7 @@ class cohort final : public shared_entry, public lock_calls<cohort> {
   bool is_owned() const noexcept { return static_cast<bool>(owner_); }
   bool is_owner(std::uint64_t fiber) const noexcept { return owner_.is(fiber); }
   owner& holder() noexcept { return owner_; }
+  time_point end_overdue(time_point now) override;
 
   /// @pre is_owned(). The owner's entry becomes that of a reader. `done` is given that entry, or nothing if it was
   /// lost, and the number of turns it has had.
@@ -63,10 +73,15 @@ class cohort final : public shared_entry, public lock_calls<cohort> {
   void on_lost(loss_reason why) override;
   void on_failure(const failure& why) override;
   void on_downgraded() override;
+  bool follows_on() const noexcept override { return most_turns_ != 0; }
+  std::string record(std::string_view label, const rule& kind) const override {
+    return record_ ? *record_ : shared_entry::record(label, kind);
+  }
   bool may_go_on();
   void fail_downgrade();
 
   const std::uint32_t most_turns_;
+  const std::optional<std::string> record_;
   std::uint32_t counted_ = 0;  // turns of this entry that remote waiters may have waited for
   owner owner_;
   std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> on_downgraded_;

@@ -5,12 +5,13 @@
 
 namespace latchkey::detail {
 
-fair_line::fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group)
+fair_line::fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group, duration max_hold)
     : core_{std::move(core)},
       path_{std::move(path)},
       counts_{core_->group(group)},
       line_{*core_, path_, rule_of(contender_kind::lock), counts_},
-      owner_{core_, path_, counts_} {}
+      owner_{core_, path_, counts_},
+      limit_{core_->monitor(), max_hold} {}
 
 void fair_line::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
@@ -22,6 +23,7 @@ void fair_line::shut() noexcept {
       each->give_up();
       if (each->caller_) each->fail(destroyed(path_));
     }
+    limit_.stop();
   });
 }
 
@@ -76,6 +78,14 @@ void fair_line::leave() {
   if (next && next->entry_ && next->entry_->granted() && next->entry_->refresh(now)) turn_of(next);
 }
 
+time_point fair_line::end_overdue(time_point now) {
+  if (!owner_ || owner_.state().ended()) return never;
+  if (const auto end = limit_.end_of(owner_.state()); now < end) return end;
+  owner_.state().lose(loss_reason::held_too_long);
+  std::exchange(owning_place_->entry_, nullptr)->leave();
+  return never;
+}
+
 void fair_line::require_open() const {
   require_working(*core_, path_);
   if (shut_) throw_destroyed(path_);
@@ -113,6 +123,7 @@ void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
   const auto& with = *place->entry_;
   const auto now = core_->monitor().now();
   owner_.begin(place->caller_->fiber, with.node(), with.fence(with.first_turn()), now);
+  limit_.begin(*this, now);
   owning_place_ = place;
   place->spent_ = true;
   if (place->asked_to_release_) owner_.state().ask_to_release();

@@ -16,6 +16,7 @@
 #include "queue/queue_entry.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
+#include "recipes/hold_limit.hpp"
 #include "recipes/lock_object.hpp"
 #include "recipes/rules.hpp"
 
@@ -30,7 +31,8 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
  public:
   /// @param path as the user calls it; below the chroot
   /// @param group of locks whose numbers it counts for
-  fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group = {});
+  /// @param max_hold how long one caller may hold; zero: for ever
+  fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group = {}, duration max_hold = {});
   /// Releases what is held, ends every wait, gives up every place.
   void shut() noexcept;
 
@@ -43,6 +45,8 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   void leave();
   grant current() const { return owner_.current(); }
   owner& holder() noexcept { return owner_; }
+  /// Of its `hold_limit`.
+  time_point end_overdue(time_point now);
 
  private:
   friend class fair_place;
@@ -63,6 +67,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   wait_list line_;                                   // the calls that wait; their order does not matter
   std::vector<std::shared_ptr<fair_place>> places_;  // in no order
   owner owner_;
+  hold_limit limit_;
   std::shared_ptr<fair_place> owning_place_;
   anticipation anticipation_;
   std::unique_ptr<former_place> former_;

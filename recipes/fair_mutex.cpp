@@ -8,7 +8,10 @@ namespace latchkey {
 
 fair_mutex::fair_mutex(client& owner, std::string path, fair_mutex_options options) : path_{std::move(path)} {
   detail::validate_lock_path(path_);
-  line_ = std::make_shared<detail::fair_line>(owner.core(), path_, options.group);
+  if (options.max_hold < options.max_hold.zero()) {
+    throw error{errc::bad_option, "the option max_hold must not be negative", path_};
+  }
+  line_ = std::make_shared<detail::fair_line>(owner.core(), path_, options.group, detail::saturate(options.max_hold));
 }
 
 fair_mutex::~fair_mutex() { line_->shut(); }

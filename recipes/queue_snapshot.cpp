@@ -20,6 +20,7 @@ namespace {
 contender::kind public_kind(detail::contender_kind kind) noexcept {
   switch (kind) {
     case detail::contender_kind::lock:
+    case detail::contender_kind::latch:
       return contender::kind::lock;
     case detail::contender_kind::read:
       return contender::kind::read;

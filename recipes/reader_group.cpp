@@ -53,7 +53,8 @@ class reader_group::place final : public entry_listener {
 };
 
 reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options)
-    : shared_entry{std::move(core), std::move(path), contender_kind::read, options.group, options.linger},
+    : shared_entry{std::move(core), std::move(path), contender_kind::read,
+                   options.group,   options.linger,  options.max_hold},
       share_for_{options.share_for},
       newest_{std::make_shared<place>(*this)} {}
 
@@ -74,13 +75,37 @@ bool reader_group::leave(std::uint64_t fiber) {
   if (left.empty()) return false;
   const auto now = core_->monitor().now();
   left.mapped().grant->release(now);
-  const auto where = std::exchange(left.mapped().where, nullptr);
-  if (--where->members == 0) {
-    where->end();
-    if (where == newest_) rest_if_unwanted(now);
-  }
+  if (leave_place(left.mapped())) rest_if_unwanted(now);
   if (spare_.size() < most_spare) spare_.push_back(std::move(left));
   return true;
+}
+
+/// @returns whether it was the last reader of the shared entry.
+bool reader_group::leave_place(member& who) {
+  const auto where = std::exchange(who.where, nullptr);
+  if (!where || --where->members != 0) return false;
+  where->end();
+  return where == newest_;
+}
+
+/// The entry stays for the other readers.
+time_point reader_group::end_overdue(time_point now) {
+  auto next = never;
+  bool unused = false;
+  for (auto& [fiber, each] : members_) {
+    if (each.grant->ended()) continue;
+    if (const auto end = limit_.end_of(*each.grant); now < end) {
+      next = std::min(next, end);
+      continue;
+    }
+    each.grant->lose(loss_reason::held_too_long);
+    unused |= leave_place(each);
+  }
+  if (unused) {
+    give_up();
+    if (!line_.empty()) take();
+  }
+  return next;
 }
 
 bool reader_group::unlocks(std::uint64_t fiber) const {
@@ -97,7 +122,7 @@ void reader_group::rename(std::uint64_t before, std::uint64_t after) {
 void reader_group::let_go() {
   for (auto& [fiber, each] : std::exchange(members_, {})) {
     each.grant->release();
-    each.where->end();
+    if (each.where) each.where->end();
   }
 }
 
@@ -188,6 +213,7 @@ void reader_group::join(const std::shared_ptr<place>& where, std::uint64_t fiber
   mine.guarded = false;
   ++where->members;
   begin_grant(mine.grant, core_, path_, counts_, node, fence, now);
+  limit_.begin(*this, now);
   if (where == newest_ && asked_to_release_) mine.grant->ask_to_release();
 }
 

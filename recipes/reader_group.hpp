@@ -18,6 +18,7 @@ struct readers_options {
   duration share_for{};  ///< how long further readers may join once a remote waiter is known
   duration linger{};     ///< how long an entry without readers is kept; zero: not at all
   std::string group{};   ///< of locks whose numbers it counts for
+  duration max_hold{};   ///< how long one reader may hold; zero: for ever
 };
 
 /// The first reader creates an entry, its place in the queue. Readers that come while it is granted join it without a
@@ -45,11 +46,12 @@ class reader_group final : public shared_entry {
 
   /// The fiber becomes a reader of the entry `granted`, in which writers have had `turns` turns.
   void adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber);
+  time_point end_overdue(time_point now) override;
 
  private:
   class place;
   struct member {
-    std::shared_ptr<place> where;
+    std::shared_ptr<place> where;  // empty: it has held for too long
     std::shared_ptr<grant_state> grant;
     bool guarded = false;
   };
@@ -68,6 +70,7 @@ class reader_group final : public shared_entry {
   void join_all(time_point now);
   void join(const std::shared_ptr<place>& where, std::uint64_t fiber, const std::string& node, fencing_token fence,
             time_point now);
+  bool leave_place(member& who);
   void take_another();
   void for_members_of(const place& where, const std::function<void(grant_state&)>& what);
 

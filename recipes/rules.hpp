@@ -11,7 +11,7 @@
 
 namespace latchkey::detail {
 
-enum class contender_kind : std::uint8_t { lock, read, write };
+enum class contender_kind : std::uint8_t { lock, read, write, latch };
 
 const rule& rule_of(contender_kind kind) noexcept;
 

@@ -6,11 +6,12 @@
 namespace latchkey::detail {
 
 shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind,
-                           const std::string& group, duration linger)
+                           const std::string& group, duration linger, duration max_hold)
     : core_{std::move(core)},
       path_{std::move(path)},
       counts_{core_->group(group)},
       line_{*core_, path_, rule_of(kind), counts_},
+      limit_{core_->monitor(), max_hold},
       absolute_{std::make_shared<const std::string>(core_->absolute(path_))},
       remote_waiters_{std::make_shared<remote_waiters>(
           *core_, *absolute_, rule_of(kind), [this](std::string_view node) { return entry_ && entry_->node() == node; },
@@ -29,6 +30,7 @@ void shared_entry::shut() noexcept {
     line_.fail_all(destroyed(path_));
     let_go();
     give_up();
+    limit_.stop();
   });
 }
 
@@ -82,6 +84,7 @@ void shared_entry::take() {
 
 std::shared_ptr<queue_entry> shared_entry::release() {
   state_ = state::none;
+  releasing_ = false;
   core_->monitor().cancel(timer_);
   remote_waiters_->stop();
   return std::exchange(entry_, nullptr);
@@ -92,13 +95,14 @@ void shared_entry::give_up() {
 }
 
 void shared_entry::give_up_for_another() {
+  if (!follows_on()) return give_up();
   if (const auto left = release()) former_ = left->leave_for_another(turns_);
 }
 
 void shared_entry::rest_if_unwanted(time_point now) {
   if (!line_.empty() || in_use()) return;
-  const bool wanted_soon =
-      linger_ > duration::zero() && granted() && !asked_to_release_ && !core_->failed() && core_->session().connected();
+  const bool wanted_soon = linger_ > duration::zero() && granted() && !asked_to_release_ && !releasing_ &&
+                           !core_->failed() && core_->session().connected();
   if (wanted_soon) remote_waiters_->watch();
   const auto known = remote_waiters_->known();
   if (!wanted_soon || known == remote_waiters::answer::waiting || known == remote_waiters::answer::gone) {

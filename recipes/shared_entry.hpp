@@ -13,6 +13,7 @@
 #include "queue/remote_waiters.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
+#include "recipes/hold_limit.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
@@ -43,6 +44,9 @@ class shared_entry : public entry_listener, public session_observer, public std:
   void gate(std::function<bool()> open) { gate_ = std::move(open); }
   void gate_opened();
 
+  /// Of its `hold_limit`. What is ended is lost: its callers keep their turns until they unlock.
+  virtual time_point end_overdue(time_point now) = 0;
+
  protected:
   enum class state : std::uint8_t {
     none,
@@ -55,8 +59,9 @@ class shared_entry : public entry_listener, public session_observer, public std:
   /// @param path as the user calls it; below the chroot
   /// @param group of locks whose numbers it counts for
   /// @param linger how long the entry is kept; zero: not at all
+  /// @param max_hold how long one caller may hold; zero: for ever
   shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const std::string& group,
-               duration linger);
+               duration linger, duration max_hold);
   ~shared_entry() = default;
 
   /// @returns whether callers hold it.
@@ -68,6 +73,8 @@ class shared_entry : public entry_listener, public session_observer, public std:
   virtual void go_on(time_point now) = 0;
   /// Ends every grant.
   virtual void let_go() = 0;
+  /// @returns whether an entry may take over the token of the former one.
+  virtual bool follows_on() const noexcept { return true; }
   /// `remote_waiters_` has an answer.
   virtual void on_remote_waiters();
 
@@ -108,6 +115,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   const std::string path_;
   lock_counts& counts_;
   wait_list line_;
+  hold_limit limit_;
   const std::shared_ptr<const std::string> absolute_;
   const std::shared_ptr<remote_waiters> remote_waiters_;
   std::shared_ptr<queue_entry> entry_;
@@ -115,6 +123,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   bool used_ = false;    // a caller has been let in
   bool rested_ = false;  // since the last one
   bool asked_to_release_ = false;
+  bool releasing_ = false;   // a transaction that deletes its node is under way: it is not passed on
   std::uint32_t turns_ = 0;  // the number of the next turn
 
  private:
@@ -123,6 +132,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   void on_suspect() override;
   void on_failed(const failure& why) override { on_failure(why); }
   void on_asked_to_release() override;
+  void on_releasing(bool yes) override { releasing_ = yes; }
   void on_connected() override {}
   void on_session_over() override;
   void await_end_of_linger();

@@ -32,6 +32,7 @@ enum class errc {
   unreachable,
   unsupported,  ///< this build of the C client lacks a feature that was asked for
   refused,      ///< the ensemble refused a request; the message names ZooKeeper's error code
+  too_large,    ///< a transaction of more than 900 KiB, which the servers would not take
 };
 
 /// @returns the category of `errc`, named "latchkey".

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <latchkey/client.hpp>
+#include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/lockable.hpp>
@@ -22,10 +23,13 @@ namespace detail {
 class fair_line;
 }
 
-/// How one `fair_mutex` is counted.
+/// How one `fair_mutex` is counted, and how long it may be held.
 struct fair_mutex_options {
   /// As `mutex_options::group`.
   std::string group{};
+  /// As `mutex_options::max_hold`. If the next place in line is of the same object, it waits for the `unlock()`, too, and
+  /// those behind it with it: give each caller an object of its own where that is too long.
+  saturating<std::chrono::milliseconds> max_hold{};
 };
 
 /// An exclusive lock with an entry of its own for every caller.

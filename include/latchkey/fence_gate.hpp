@@ -25,7 +25,7 @@ namespace latchkey {
 /// still pass between that read and the write that is computed from it.
 ///
 /// Restarts: a gate without `durable` forgets. After a restart of the resource, let no request pass until the session
-/// timeout of the holders is over.
+/// timeout of the holders is over. A request that was delayed for longer passes even then.
 ///
 /// Several servers: each has a gate of its own. A resource that lives on several of them is sealed on each.
 ///

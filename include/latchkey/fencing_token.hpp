@@ -24,8 +24,8 @@ namespace latchkey {
 /// The readers of a `shared_mutex` hold it together: their tokens may have any order among themselves.
 struct fencing_token {
   /// A transaction id (zxid) of the ensemble. It is the czxid of the holder's node, or of the first of several nodes of
-  /// one object that followed directly on one another, or that of the node ahead plus one. In any case it is larger
-  /// than the tokens of all who queued before, and smaller than those of all who queued later.
+  /// one object that followed directly on one another, or that of the last change of the queue before the grant. In any
+  /// case it is larger than the tokens of all who queued before, and smaller than those of all who queued later.
   std::int64_t czxid = 0;
   std::uint32_t turn = 0;  ///< counts the callers of one object that shared those nodes
 

@@ -28,6 +28,7 @@ enum class loss_reason {
   node_deleted,     ///< the node is gone: deleted by an operator, or with a session whose end is not known here yet
   client_closed,    ///< the client was closed, or this process was forked from the one that holds the lock
   access_revoked,   ///< the ensemble no longer accepts the credentials
+  held_too_long,    ///< for longer than the option `max_hold` of the lock allows
 };
 
 /// @returns the reason in words, for a log.
@@ -71,6 +72,23 @@ class LATCHKEY_EXPORT grant {
   /// throw nor suspend a fiber. One that is registered later runs at once, on the registering thread, as std specifies.
   std::stop_token stop_token() const noexcept;
 
+  /// @returns a token on which stop is requested when less than `before` of the lease is left, and at the loss at the
+  /// latest; not at the unlock. It is for work that needs time to stop cleanly, and that must not begin its last step
+  /// too late. Stop callbacks run as those of `stop_token()`.
+  ///
+  /// The lock is still held then. A proof may yet arrive and extend the lease, but the token stays stopped. So does
+  /// that of every later call with the same `before`, until the lock is taken again.
+  ///
+  /// While it is waited for, the client proves its lease early enough that a holder whose round trips take less than
+  /// T/24 (T: the session timeout) is not warned. Up to T/6 this costs no request; beyond that a `sync` every T/12 in
+  /// place of T/8, and beyond 5/24 T a proof every T/6 in place of T/4. If less than `before` is left at the call, a
+  /// proof is asked for, and stop is not requested for T/12, except at the loss or without a connection.
+  ///
+  /// @throws error bad_option if `before` is negative or more than T/4, the least that is left to such a holder: a
+  /// shorter time than asked for would be no warning. Mind that a server may grant a shorter T than
+  /// `client_options::session_timeout`. With `server_tick` above T/2 the limit is half of what T exceeds it by.
+  std::stop_token stop_token(saturating<std::chrono::nanoseconds> before) const;
+
   /// Waits at most `timeout` until the grant has ended, lost or unlocked.
   /// @returns whether it has ended.
   bool wait_for_end(saturating<std::chrono::nanoseconds> timeout) const;
@@ -95,7 +113,8 @@ class LATCHKEY_EXPORT grant {
   std::shared_ptr<detail::grant_state> state_;
 };
 
-/// @returns the token and the state, for a log: `<token> held`, `<token> released`, or `<token> lost: node deleted`;
+/// @returns the token and the state, for a log: `<token> held`, `<token> released`, `<token> being released` (see
+/// `transaction::commit_and_release()`), or `<token> lost: node deleted`;
 /// `no grant` for one that was never held.
 LATCHKEY_EXPORT std::string to_string(const grant& what);
 

@@ -31,6 +31,11 @@ struct mutex_options {
   /// long as it lives, so there should be few: one for each use of locks, not one for each path.
   /// At most 128 printable characters of ASCII.
   std::string group{};
+  /// How long one caller may hold the lock, from its grant; of a `reentrant_mutex`, from the outermost one. Then the grant
+  /// ends with `loss_reason::held_too_long` and the entry is deleted, so the next remote contender is admitted. The
+  /// callers of this object wait for the `unlock()`, as after any loss. `grant::valid_until()` and
+  /// `grant::stop_token(before)` are about the lease, and do not foresee it. Zero: for ever.
+  saturating<std::chrono::milliseconds> max_hold{};
 };
 
 /// An exclusive lock shared by all processes that open the same path of the same ensemble.

@@ -33,6 +33,9 @@ struct shared_mutex_options {
   saturating<std::chrono::milliseconds> linger{};
   /// As `mutex_options::group`.
   std::string group{};
+  /// As `mutex_options::max_hold`, for each writer and each reader. A reader that was a writer is given the time anew. A
+  /// place that readers share is given up when all of them have left it or held it for too long.
+  saturating<std::chrono::milliseconds> max_hold{};
 };
 
 /// A read-write lock shared by all processes that open the same path: one writer alone, or readers together.

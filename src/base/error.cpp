@@ -42,6 +42,8 @@ class category final : public std::error_category {
         return "unsupported";
       case errc::refused:
         return "refused by the ensemble";
+      case errc::too_large:
+        return "too large";
     }
     return "unknown error";
   }

@@ -13,60 +13,62 @@ namespace {
 /// What the ensemble appends to the name of a sequential node: an int, of at least ten digits.
 constexpr std::size_t longest_number = 11;
 
-bool is_valid(const std::string& path) { return path_fault(path).empty(); }
-
-bool is_valid(const request& what) {
-  if (what.paths.empty() ||
-      !std::all_of(what.paths.begin(), what.paths.end(), [](auto& each) { return is_valid(each); }))
-    return false;
-  const bool creates = what.kind == operation::replace || what.kind == operation::requeue;
-  return !creates || (what.paths.size() == 1 && is_valid(what.path));
+bool is_sequential(const step& each) {
+  return each.what == step::operation::create && each.mode == create_mode::ephemeral_sequential;
 }
 
-/// @param init zoo_check_op_init or zoo_delete_op_init
-std::vector<zoo_op_t> one_for_each(const std::vector<std::string>& paths, void (*init)(zoo_op_t*, const char*, int)) {
-  std::vector<zoo_op_t> operations(paths.size());
-  for (std::size_t i = 0; i < paths.size(); ++i) init(&operations[i], paths[i].c_str(), -1);
-  return operations;
+bool is_valid(const std::vector<step>& steps) {
+  return !steps.empty() && std::count_if(steps.begin(), steps.end(), is_sequential) <= 1 &&
+         std::all_of(steps.begin(), steps.end(), [](const step& each) {
+           return path_fault(each.path).empty() && each.mode != create_mode::container;
+         });
 }
 
-/// First the create: of a node that exists already one wants to hear, whatever became of the other.
-/// @param created takes the path of the new node, if there is room
-std::vector<zoo_op_t> to_replacement(const request& what, const access_list& acl, std::string& created) {
-  std::vector<zoo_op_t> both(2);
-  const int mode = what.kind == operation::requeue ? ZOO_EPHEMERAL_SEQUENTIAL : ZOO_EPHEMERAL;
-  zoo_create_op_init(&both[0], what.path.c_str(), what.data.data(), static_cast<int>(what.data.size()), acl.get(), mode,
-                     created.empty() ? nullptr : created.data(), static_cast<int>(created.size()));
-  zoo_delete_op_init(&both[1], what.paths.front().c_str(), -1);
-  return both;
-}
-
-std::vector<zoo_op_t> to_operations(const request& what, const access_list& acl, std::string& created) {
-  switch (what.kind) {
-    case operation::check:
-      return one_for_each(what.paths, zoo_check_op_init);
-    case operation::remove_all:
-      return one_for_each(what.paths, zoo_delete_op_init);
-    default:
-      return to_replacement(what, acl, created);
-  }
+int to_flags(create_mode mode) {
+  if (mode == create_mode::ephemeral) return ZOO_EPHEMERAL;
+  return mode == create_mode::ephemeral_sequential ? ZOO_EPHEMERAL_SEQUENTIAL : 0;
 }
 
 }  // namespace
 
+std::vector<step> steps_for(step::operation what, std::vector<std::string> paths) {
+  std::vector<step> steps;
+  steps.reserve(paths.size());
+  for (auto& path : paths) steps.push_back({.what = what, .path = std::move(path)});
+  return steps;
+}
+
 /// zoo_amulti frees memory that is not its own when it refuses one of several operations (HAZARDS 15): a path that is
 /// not valid, and, with any path, a handle that has expired. An expiry is learnt by reconnecting only, which takes many
 /// times as long as the call: a handle that is connected when the call begins does not expire inside.
-int multi::call(zhandle_t* handle, request what, const access_list& acl, void_completion_t completion,
+int multi::call(zhandle_t* handle, std::vector<step> steps, const access_list& acl, void_completion_t completion,
                 const void* data) {
-  if (!is_valid(what)) return ZBADARGUMENTS;
+  if (!is_valid(steps)) return ZBADARGUMENTS;
   if (zoo_state(handle) != ZOO_CONNECTED_STATE) return ZINVALIDSTATE;
-  what_ = std::move(what);
-  if (what_.kind == operation::requeue) created_.resize(what_.path.size() + longest_number + 1);
-  operations_ = to_operations(what_, acl, created_);
-  results_.resize(operations_.size());
+  steps_ = std::move(steps);
+  operations_.resize(steps_.size());
+  results_.resize(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i) prepare(operations_[i], steps_[i], acl);
   return zoo_amulti(handle, static_cast<int>(operations_.size()), operations_.data(), results_.data(), completion,
                     data);
+}
+
+void multi::prepare(zoo_op_t& operation, const step& from, const access_list& acl) {
+  const char* const path = from.path.c_str();
+  const auto size = static_cast<int>(from.data.size());
+  switch (from.what) {
+    case step::operation::check:
+      return zoo_check_op_init(&operation, path, from.version);
+    case step::operation::create:
+      if (is_sequential(from)) created_.resize(from.path.size() + longest_number + 1);
+      return zoo_create_op_init(&operation, path, from.data.data(), size, acl.get(), to_flags(from.mode),
+                                is_sequential(from) ? created_.data() : nullptr,
+                                is_sequential(from) ? static_cast<int>(created_.size()) : 0);
+    case step::operation::set:
+      return zoo_set_op_init(&operation, path, from.data.data(), size, from.version, nullptr);
+    case step::operation::remove:
+      return zoo_delete_op_init(&operation, path, from.version);
+  }
 }
 
 std::vector<reply_code> multi::results() const {

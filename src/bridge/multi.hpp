@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Requests that are several operations in one transaction.
+/// Several operations in one transaction.
 
 #include <string>
 #include <vector>
@@ -21,20 +21,22 @@ class multi {
   multi(const multi&) = delete;
   multi& operator=(const multi&) = delete;
 
-  /// @param what a `check`, a `remove_all`, a `replace` or a `requeue`
-  /// @param acl of the node that a `replace` or a `requeue` creates
+  /// @param acl of the nodes that the steps create
   /// @returns ZBADARGUMENTS or ZINVALIDSTATE when the C client has not been given it; else what that says. After ZOK
   /// this object belongs to the completion: `data` may have been completed and destroyed.
-  int call(zhandle_t* handle, request what, const access_list& acl, void_completion_t completion, const void* data);
+  int call(zhandle_t* handle, std::vector<step> steps, const access_list& acl, void_completion_t completion,
+           const void* data);
 
-  /// In the completion. @returns one for each operation; those behind the one that failed were not looked at.
+  /// In the completion. @returns one for each step; those behind the one that failed were not looked at.
   std::vector<reply_code> results() const;
 
-  /// In the completion, after a success. @returns the path of the node that a `requeue` has made; else nothing.
+  /// In the completion, after a success. @returns the path of the sequential node that it has created; else nothing.
   const char* created() const { return created_.c_str(); }
 
  private:
-  request what_;
+  void prepare(zoo_op_t& operation, const step& from, const access_list& acl);
+
+  std::vector<step> steps_;
   std::string created_;
   std::vector<zoo_op_t> operations_;
   std::vector<zoo_op_result_t> results_;

@@ -21,10 +21,10 @@ bool copy_names(const String_vector* names, std::vector<std::string>& to) {
   return true;
 }
 
-void copy_data(const char* value, int size, reply& to) {
+void copy_data(const char* value, int size, std::size_t most, reply& to) {
   if (value == nullptr || size <= 0) return;
   to.data_size = static_cast<std::size_t>(size);
-  to.data.assign(value, std::min(to.data_size, most_data));
+  to.data.assign(value, std::min(to.data_size, most));
 }
 
 std::string permissions_of_anyone(const ACL_vector* acl) {
@@ -45,7 +45,11 @@ std::string permissions_of_anyone(const ACL_vector* acl) {
 
 node_stat to_stat(const Stat* stat) noexcept {
   if (stat == nullptr) return {};
-  return {.czxid = stat->czxid, .ephemeral_owner = stat->ephemeralOwner, .ctime = stat->ctime};
+  return {.czxid = stat->czxid,
+          .pzxid = stat->pzxid,
+          .ephemeral_owner = stat->ephemeralOwner,
+          .ctime = stat->ctime,
+          .version = stat->version};
 }
 
 }  // namespace latchkey::detail

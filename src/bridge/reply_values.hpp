@@ -16,8 +16,8 @@ namespace latchkey::detail {
 /// do not bear out. A part of a list must not be taken for all of it: a lock would be granted twice.
 bool copy_names(const String_vector* names, std::vector<std::string>& to);
 
-/// Copies what is of use of the data of a node: see `most_data`.
-void copy_data(const char* value, int size, reply& to);
+/// Copies the first `most` bytes of the data of a node, and the size of all of it.
+void copy_data(const char* value, int size, std::size_t most, reply& to);
 
 /// @returns letters of "cdrwa": what the ACL lets everybody do, whoever is authenticated.
 std::string permissions_of_anyone(const ACL_vector* acl);

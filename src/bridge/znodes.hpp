@@ -45,49 +45,68 @@ constexpr bool may_have_happened(reply_code code) noexcept {
   return code == reply_code::ok || code == reply_code::unknown_outcome;
 }
 
+/// @returns whether no server has answered: the connection or the session is gone, or it was never sent.
+constexpr bool is_lost(reply_code code) noexcept {
+  return code == reply_code::unknown_outcome || code == reply_code::not_sent || code == reply_code::session_over;
+}
+
 enum class operation : std::uint8_t {
   create,    ///< path, data, mode -> path, stat
   remove,    ///< path, any version
-  children,  ///< path, watch -> children
+  children,  ///< path, watch -> children, stat
   get,       ///< path, watch -> data, stat
   get_acl,   ///< path -> data: letters of "cdrwa", what the ACL lets anyone do
-  sync,   ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
-  check,  ///< paths: one multi of checks, a quorum operation -> results
-  set,    ///< path, data, any version
-  remove_all,  ///< paths: one multi that deletes them, or none of them -> results
-  replace,     ///< path, data, paths[0]: one multi that creates the ephemeral node `path` and deletes `paths[0]`
-  requeue,     ///< as `replace`, of an ephemeral sequential node -> path, no stat
+  sync,  ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
+  set,   ///< path, data, any version
+  transact,  ///< steps: all of them, or none -> results, path of the sequential node that it has created
 };
 
-enum class create_mode : std::uint8_t { persistent, container, ephemeral_sequential };
+enum class create_mode : std::uint8_t { persistent, container, ephemeral, ephemeral_sequential };
+
+/// One operation of a transaction.
+struct step {
+  enum class operation : std::uint8_t { check, create, set, remove };
+
+  operation what{};
+  std::string path{};
+  std::string data{};
+  create_mode mode{};         ///< of a node to create; not a container (HAZARDS S10)
+  std::int32_t version = -1;  ///< that the node must have for the others; -1: any
+};
+
+/// @returns a step of this kind for each of `paths`.
+std::vector<step> steps_for(step::operation what, std::vector<std::string> paths);
+
+/// Of a node's data more than any server takes (1 MiB): for `request::most_data`.
+inline constexpr std::size_t all_data = std::size_t{1} << 30;
 
 struct request {
   operation kind{};
   std::string path{};
   std::string data{};
   create_mode mode{};
-  bool watch = false;                ///< tell `on_watch` of the next change of the path
-  std::vector<std::string> paths{};  ///< of `check`, `remove_all`, `replace` and `requeue`; not empty
+  bool watch = false;            ///< tell `on_watch` of the next change of the path
+  std::vector<step> steps{};     ///< of `transact`; not empty. At most one of them creates a sequential node
+  std::size_t most_data = 4096;  ///< of the data that is read, so much is handed on at most: records are far shorter
 };
 
 struct node_stat {
   std::int64_t czxid = 0;
+  std::int64_t pzxid = 0;  ///< when a child was created or deleted last
   std::int64_t ephemeral_owner = 0;
-  std::int64_t ctime = 0;  ///< when it was created: milliseconds since 1970, by the clock of the leader
+  std::int64_t ctime = 0;    ///< when it was created: milliseconds since 1970, by the clock of the leader
+  std::int32_t version = 0;  ///< of the data
 };
-
-/// Of the data of a node, so much is handed on at most: what latchkey and its peers write there is far shorter.
-inline constexpr std::size_t most_data = 4096;
 
 struct reply {
   reply_code code{};
   std::string path;
-  std::string data;           ///< the first `most_data` of it
+  std::string data;           ///< the first `request::most_data` of it
   std::size_t data_size = 0;  ///< of all of it
   std::vector<std::string> children;
   node_stat stat;
   std::vector<reply_code>
-      results;  ///< of a multi, one for each operation; the first that is not ok is the one that failed
+      results;  ///< of a transaction, one for each step; the first that is not ok is the one that failed
 };
 
 enum class connection_state {

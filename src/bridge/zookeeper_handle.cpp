@@ -38,6 +38,8 @@ int to_mode(create_mode mode) {
       return ZOO_PERSISTENT;
     case create_mode::container:
       return ZOO_CONTAINER;
+    case create_mode::ephemeral:
+      return ZOO_EPHEMERAL;
     case create_mode::ephemeral_sequential:
       return ZOO_EPHEMERAL_SEQUENTIAL;
   }
@@ -66,8 +68,9 @@ struct zookeeper_handle::in_flight {
   zookeeper_handle& owner;
   const std::uint64_t id;
   std::list<in_flight>::iterator self;
-  bool silent = false;  // `send` has said that there will be no answer
-  multi operations;     // of what is a multi
+  bool silent = false;        // `send` has said that there will be no answer
+  std::size_t most_data = 0;  // of what is read
+  multi operations;           // of what is a transaction
 };
 
 /// What the C client calls, on its completion thread: copies out, hands over, returns (HAZARDS 23).
@@ -90,14 +93,15 @@ struct completions {
 
   static void read(int rc, const char* value, int size, const Stat* stat, const void* data) noexcept {
     reply with;
-    if (rc == ZOK) copy_data(value, size, with);
+    if (rc == ZOK) copy_data(value, size, from(data).most_data, with);
     with.stat = to_stat(stat);
     answer(data, rc, std::move(with));
   }
 
-  static void listed(int rc, const String_vector* names, const void* data) noexcept {
+  static void listed(int rc, const String_vector* names, const Stat* stat, const void* data) noexcept {
     reply with;
     if (rc == ZOK && !copy_names(names, with.children)) rc = ZMARSHALLINGERROR;
+    with.stat = to_stat(stat);
     answer(data, rc, std::move(with));
   }
 
@@ -192,8 +196,9 @@ int zookeeper_handle::call(request what, in_flight& operation) {
     case operation::remove:
       return zoo_adelete(handle_, path, -1, &completions::removed, &operation);
     case operation::children:
-      return zoo_awget_children(handle_, path, watcher, this, &completions::listed, &operation);
+      return zoo_awget_children2(handle_, path, watcher, this, &completions::listed, &operation);
     case operation::get:
+      operation.most_data = what.most_data;
       return zoo_awget(handle_, path, watcher, this, &completions::read, &operation);
     case operation::get_acl:
       return zoo_aget_acl(handle_, path, &completions::acl_read, &operation);
@@ -202,11 +207,9 @@ int zookeeper_handle::call(request what, in_flight& operation) {
     case operation::set:
       return zoo_aset(handle_, path, what.data.data(), static_cast<int>(what.data.size()), -1, &completions::changed,
                       &operation);
-    case operation::check:
-    case operation::remove_all:
-    case operation::replace:
-    case operation::requeue:
-      return operation.operations.call(handle_, std::move(what), *options_.acl, &completions::multi_done, &operation);
+    case operation::transact:
+      return operation.operations.call(handle_, std::move(what.steps), *options_.acl, &completions::multi_done,
+                                       &operation);
   }
   return ZBADARGUMENTS;
 }

@@ -75,7 +75,7 @@ request queue_entry::creation() {
   prefix_ = entry_prefix(unique_id(), *kind_);
   return {.kind = operation::create,
           .path = join(*path_, prefix_),
-          .data = describe_owner(core_->options().label, kind_->name),
+          .data = listener_->record(core_->options().label, *kind_),
           .mode = create_mode::ephemeral_sequential};
 }
 

@@ -105,6 +105,32 @@ bool queue_entry::confirm() {
 
 void queue_entry::stop_proving() { core_->lease_keeper().stop_proving(*this); }
 
+// Release along with a transaction ----------
+
+/// A place of readers may have several grants.
+bool queue_entry::begin_release() {
+  if (state_ != state::granted || replacement_ || !kind_->exclusive()) return false;
+  if (std::exchange(releasing_, true)) return false;
+  core_->lease_keeper().pause(*this);
+  core_->own_nodes().remove(*this);
+  listener_->on_releasing(true);
+  return true;
+}
+
+void queue_entry::end_release(bool gone) {
+  releasing_ = false;
+  core_->lease_keeper().remove(*this);
+  if (!gone) {
+    core_->own_nodes().add(*this);
+    core_->lease_keeper().add(*this, core_->monitor().now());
+    return listener_->on_releasing(false);
+  }
+  const auto self = shared_from_this();
+  finish();
+  step_out();
+  listener_->on_lost(loss_reason::node_deleted);  // what its callers had has ended before
+}
+
 // Downgrade ----------
 
 /// The new node takes the number of the old one, as Curator's does: of those that wait for the new kind, none comes
@@ -121,10 +147,13 @@ void queue_entry::downgrade() {
 void queue_entry::replace() {
   if (!through().connected()) return await_connection();
   become(state::asking);
-  through().submit({.kind = operation::replace,
-                    .path = *replacement_,
-                    .data = describe_owner(core_->options().label, kind_->downgraded->name),
-                    .paths = {node_}},
+  // First the create: of a node that exists already one wants to hear, whatever became of the other.
+  through().submit({.kind = operation::transact,
+                    .steps = {{.what = step::operation::create,
+                               .path = *replacement_,
+                               .data = listener_->record(core_->options().label, *kind_->downgraded),
+                               .mode = create_mode::ephemeral},
+                              {.what = step::operation::remove, .path = node_}}},
                    unless_stale([](queue_entry& self, const reply& replaced) { self.on_replaced(replaced.code); }));
 }
 

@@ -38,9 +38,13 @@ bool queue_entry::requeue(std::unique_ptr<former_place> former) {
   const auto along = core_->reaper().hand_over(former->node);
   if (along == 0) return false;
   become(state::asking);
-  auto both = creation();
-  both.kind = operation::requeue;
-  both.paths = {former->node};
+  auto create = creation();
+  request both{.kind = operation::transact};
+  both.steps.push_back({.what = step::operation::create,
+                        .path = std::move(create.path),
+                        .data = std::move(create.data),
+                        .mode = create.mode});
+  both.steps.push_back({.what = step::operation::remove, .path = former->node});
   const bool lists = former->contended && former->last.empty();  // otherwise the number may tell
   submit_create(std::move(both), along, [former = std::shared_ptr{std::move(former)}, lists](queue_entry& self) {
     self.on_requeued(*former, lists);
@@ -56,7 +60,6 @@ bool queue_entry::requeue(std::unique_ptr<former_place> former) {
 /// follows on that of the last who stood behind the former place when that was let in, nobody has come since then, and
 /// he is the one to wait for.
 ///
-/// The answer does not tell the czxid of the node; the first read of the node does.
 /// @param listed whether the answer to a list comes next
 void queue_entry::on_requeued(const former_place& former, bool listed) {
   switch (created_) {

@@ -16,7 +16,6 @@ void queue_entry::look() {
   become(state::asking);
   forget_watch();
   behind_ = nullptr;
-  if (czxid_ == 0) core_->own_nodes().look(*this);
   through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](queue_entry& self, const reply& listed) { self.decide(listed); }));
 }
@@ -29,6 +28,9 @@ void queue_entry::look_again() {
   }
 }
 
+/// The answer to a transaction does not tell the czxid of our node; the `pzxid` of a list that shows nobody behind us
+/// orders our tokens as well. It is that of the last change among the children: not smaller than our czxid, and smaller
+/// than those of all who come later, whose creations change the children once more.
 void queue_entry::decide(const reply& listed) {
   if (listed.code == reply_code::no_node) return queue_again();
   if (listed.code != reply_code::ok) {
@@ -46,6 +48,7 @@ void queue_entry::decide(const reply& listed) {
     case admission::verdict::gone:
       return queue_again();  // an operator has deleted it
     case admission::verdict::granted:
+      if (czxid_ == 0 && verdict.behind == 0) czxid_ = listed.stat.pzxid;
       return admitted(verdict);
     case admission::verdict::wait:
       break;

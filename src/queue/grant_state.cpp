@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/chrono.h>
+
 #include "base/log.hpp"
 
 namespace latchkey::detail {
@@ -34,6 +36,7 @@ void grant_state::begin_again(const std::string& node, fencing_token fence, time
   fence_ = fence;
   since_ = now;
   stop_.reset();
+  warnings_.clear();
   release_.reset();
   asked_.store(false, std::memory_order_relaxed);  // who looks at it has got it through the monitor
   watched_.store(false, std::memory_order_relaxed);
@@ -62,6 +65,31 @@ std::stop_token grant_state::stop_token() {
   });
 }
 
+std::stop_token grant_state::stop_token(duration before) {
+  if (forked()) return stopped();
+  return core_->monitor().run([&] {
+    auto& keeper = core_->lease_keeper();
+    if (before < duration::zero() || before > keeper.longest_warning()) {
+      throw error{errc::bad_option,
+                  fmt::format("a holder can be warned at most {} before the end of its lease; ask for less, or raise "
+                              "client_options::session_timeout",
+                              std::chrono::floor<std::chrono::milliseconds>(keeper.longest_warning())),
+                  path_};
+    }
+    const auto same = [before](const warning& each) { return each.before == before; };
+    if (const auto at = std::find_if(warnings_.begin(), warnings_.end(), same); at != warnings_.end()) {
+      return at->stop.get_token();
+    }
+    auto& mine = warnings_.emplace_back(warning{before, {}, {}});
+    if (!is_over(state_)) {
+      watch_node();
+      mine.id = keeper.warn(before, [this, stop = mine.stop] { request_stop(stop); });
+    }
+    if (state_ == grant_phase::lost) mine.stop.request_stop();
+    return mine.stop.get_token();
+  });
+}
+
 std::stop_token grant_state::release_token() {
   return core_->monitor().run_unless_forked([this] {
     if (!release_) {
@@ -72,6 +100,10 @@ std::stop_token grant_state::release_token() {
     }
     return release_->get_token();
   });
+}
+
+void grant_state::request_stop(const std::stop_source& of) {
+  core_->post([stop = of]() mutable { stop.request_stop(); });
 }
 
 void grant_state::watch_node() {
@@ -120,7 +152,7 @@ void grant_state::suspect() {
 void grant_state::ask_to_release() {
   if (is_over(state_) || asked_.exchange(true)) return;
   ++counts_.asked_to_release;
-  if (release_) core_->post([release = *release_]() mutable { release.request_stop(); });
+  if (release_) request_stop(*release_);
   core_->tell({.what = client_event::kind::asked_to_release, .path = path_});
 }
 
@@ -128,7 +160,8 @@ void grant_state::lose(loss_reason why) {
   if (is_over(state_)) return;
   why_ = why;
   apply(why == loss_reason::deadline_passed ? grant_event::deadline_passed : grant_event::ended);
-  if (stop_) core_->post([stop = *stop_]() mutable { stop.request_stop(); });
+  if (stop_) request_stop(*stop_);
+  for (const auto& each : warnings_) request_stop(each.stop);
   if (why != loss_reason::client_closed) say_lost(why);
   ++counts_.lost.at(static_cast<std::size_t>(why));
   end(trace_span::outcome::lost, core_->monitor().now());
@@ -159,6 +192,7 @@ bool grant_state::apply(grant_event event) noexcept {
 void grant_state::end(trace_span::outcome how, time_point now) {
   counts_.hold.add(now - since_);
   core_->trace(trace_span::kind::hold, how, path_, since_, now, fence_);
+  for (const auto& each : warnings_) core_->lease_keeper().stop_warning(each.id);
   if (waiters_.empty()) return;
   for (auto& waiter : std::exchange(waiters_, {})) core_->monitor().wake(std::move(waiter));
 }
@@ -183,6 +217,10 @@ bool grant::wait_for_end(saturating<std::chrono::nanoseconds> timeout) const {
   return !state_ || state_->wait_for_end(timeout);
 }
 
+std::stop_token grant::stop_token(saturating<std::chrono::nanoseconds> before) const {
+  return state_ ? state_->stop_token(before) : std::stop_token{};
+}
+
 bool grant::asked_to_release() const noexcept { return state_ && state_->asked_to_release(); }
 
 std::stop_token grant::release_token() const noexcept { return state_ ? state_->release_token() : std::stop_token{}; }
@@ -199,6 +237,8 @@ std::string_view to_string(loss_reason reason) noexcept {
       return "client closed";
     case loss_reason::access_revoked:
       return "access revoked";
+    case loss_reason::held_too_long:
+      return "held too long";
   }
   return "unknown";
 }
@@ -208,7 +248,8 @@ std::string to_string(const grant& what) {
   auto text = to_string(what.fence());
   if (what) return text + " held";
   const auto why = what.loss();
-  return why ? text.append(" lost: ").append(to_string(*why)) : text + " released";
+  if (why) return text.append(" lost: ").append(to_string(*why));
+  return text + (detail::grant_state::of(what)->ended() ? " released" : " being released");
 }
 
 }  // namespace latchkey

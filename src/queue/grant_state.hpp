@@ -30,16 +30,27 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   void begin_again(const std::string& node, fencing_token fence, time_point now);
 
   grant as_grant() { return grant{shared_from_this()}; }
+  /// @returns what it refers to; null for one that was never held.
+  static const std::shared_ptr<grant_state>& of(const grant& what) noexcept { return what.state_; }
 
-  bool held() const noexcept { return !is_over(state_) && !forked() && lease_->alive(core_->monitor().now()); }
+  client_core& core() const noexcept { return *core_; }
+  const std::string& path() const noexcept { return path_; }
+  /// @returns the absolute path of the node that it rests on.
+  const std::string& node() const noexcept { return node_; }
+
+  bool held() const noexcept { return is_held(state_) && !forked() && lease_->alive(core_->monitor().now()); }
+  /// @returns whether it is over: as `!held()`, but not while a transaction that releases it is under way.
+  bool ended() const noexcept { return is_over(state_) || forked() || !lease_->alive(core_->monitor().now()); }
   fencing_token fence() const noexcept { return fence_; }
+  time_point since() const noexcept { return since_; }
   time_point valid_until() const noexcept {
-    return is_over(state_) || forked() ? time_point::min() : lease_->valid_until();
+    return !is_held(state_) || forked() ? time_point::min() : lease_->valid_until();
   }
   std::optional<loss_reason> loss() const noexcept;
 
   // Without the monitor:
   std::stop_token stop_token();
+  std::stop_token stop_token(duration before);
   std::stop_token release_token();
   bool asked_to_release();
   bool wait_for_end(duration timeout);
@@ -50,10 +61,21 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   void lose(loss_reason why);
   void release(time_point now);
   void release() { release(core_->monitor().now()); }
+  /// A transaction that gives up the place is about to be sent. It is not held until that is known not to have happened.
+  void begin_release() { apply(grant_event::release_sent); }
+  void resume() { apply(grant_event::release_refused); }
 
  private:
+  /// Of those who want to be told before the loss.
+  struct warning {
+    duration before{};
+    std::stop_source stop;
+    warning_id id;
+  };
+
   bool forked() const noexcept { return core_->monitor().forked(); }
   void watch_node();
+  void request_stop(const std::stop_source& of);
   bool apply(grant_event event) noexcept;
   void say_lost(loss_reason why);
   void end(trace_span::outcome how, time_point now);
@@ -68,6 +90,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   std::atomic<grant_phase> state_{grant_phase::held};
   std::atomic<loss_reason> why_{};
   std::optional<std::stop_source> stop_;
+  std::vector<warning> warnings_;
   std::optional<std::stop_source> release_;
   std::atomic<bool> asked_{false};
   std::atomic<bool> watched_{false};  // its node, for being asked

@@ -17,6 +17,23 @@ constexpr std::size_t most_bytes = 1024 * 1024;
 
 }  // namespace
 
+failure refusal(reply_code code) {
+  switch (code) {
+    case reply_code::no_permission:
+      return {errc::not_authorized,
+              "its ACL denies access (ZNOAUTH); grant this client the permission r, w for ask_to_release(), and "
+              "d on the lock's path for evict()",
+              {}};
+    case reply_code::not_empty:
+      return {errc::refused, "the node has children (ZNOTEMPTY), which no contender has; delete them first", {}};
+    default:
+      return {errc::refused,
+              fmt::format("the ensemble refused a request ({}); check the path and client_options::authentication",
+                          zookeeper_name(code)),
+              {}};
+  }
+}
+
 inquiry::inquiry(client_core& core, std::string path, std::vector<request> what)
     : core_{core}, path_{std::move(path)}, what_{std::move(what)}, answers_(what_.size()) {}
 
@@ -93,18 +110,8 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
     case reply_code::session_over:
       again_ = true;
       break;
-    case reply_code::no_permission:
-      return fail({errc::not_authorized,
-                   "its ACL denies access (ZNOAUTH); grant this client the permission r, w for ask_to_release(), and "
-                   "d on the lock's path for evict()",
-                   {}});
-    case reply_code::not_empty:
-      return fail({errc::refused, "the node has children (ZNOTEMPTY), which no contender has; delete them first", {}});
     default:
-      return fail({errc::refused,
-                   fmt::format("the ensemble refused a request ({}); check the path and client_options::authentication",
-                               zookeeper_name(answer.code)),
-                   {}});
+      return fail(refusal(answer.code));
   }
   if (!again_) return send_more();
   // Not at once: the connection's end is still being told.

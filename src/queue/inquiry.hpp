@@ -14,6 +14,9 @@
 
 namespace latchkey::detail {
 
+/// @returns what to tell the caller of a request that the ensemble has refused.
+failure refusal(reply_code code);
+
 /// Requests that may be repeated, sent again after outages and in new sessions until all are answered. Never more than
 /// `most_at_once` are under way, and fewer when their answers are large, so that the proofs of this client's grants are
 /// not delayed. With the monitor held, except for `wait`.

@@ -56,7 +56,7 @@ struct look : std::enable_shared_from_this<look> {
 
   void on_listed(const reply& listed) {
     holder = first_rival(core.reaper().remaining(absolute, listed.children), kind);
-    if (!holder.empty()) ask({.kind = operation::check, .paths = {node()}}, &look::on_checked);
+    if (!holder.empty()) ask({.kind = operation::transact, .steps = {{.path = node()}}}, &look::on_checked);
   }
 
   /// The server passes the leader's answer on only after everything that was committed before it: a correct server

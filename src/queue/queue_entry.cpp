@@ -214,6 +214,7 @@ void queue_entry::forget_node() {
 
 void queue_entry::finish() {
   become(state::over);
+  releasing_ = false;
   forget_watch();
   core_->remove_observer(observing_);
   core_->lease_keeper().remove(*this);

@@ -15,6 +15,7 @@
 #include "queue/admission.hpp"
 #include "queue/entry_state.hpp"
 #include "queue/neighbours.hpp"
+#include "queue/record.hpp"
 #include "queue/requeue.hpp"
 #include "queue/rule.hpp"
 #include "session/client_core.hpp"
@@ -41,8 +42,14 @@ class entry_listener {
   /// A failure that waiting cannot fix. The entry is over.
   virtual void on_failed(const failure& why) = 0;
   virtual void on_asked_to_release() {}
+  /// A transaction that deletes its node is under way, or, if not `yes`, has not been applied.
+  virtual void on_releasing(bool /*yes*/) {}
   /// It is of another kind now, as `downgrade` has asked for.
   virtual void on_downgraded() {}
+  /// @returns the data of its node.
+  virtual std::string record(std::string_view label, const rule& kind) const {
+    return describe_owner(label, kind.name);
+  }
 
  protected:
   ~entry_listener() = default;
@@ -169,6 +176,8 @@ class queue_entry final : public session_observer,
   void on_lost(loss_reason why) override;
   void on_proved() override;
   void on_unproved() override;
+  bool begin_release() override;
+  void end_release(bool gone) override;
   void on_node_seen(bool asked_to_release, std::int64_t czxid) override;
   void on_node_gone() override;
   void on_node_unseen(reply_code why) override;
@@ -262,6 +271,7 @@ class queue_entry final : public session_observer,
   bool queued_ = false;            // the listener knows
   bool waited_ = false;            // for a contender ahead
   bool first_ = false;             // no contender is ahead any more
+  bool releasing_ = false;         // a transaction that deletes its node is under way
   std::uint32_t first_turn_ = 0;
   std::uint64_t observing_ = 0;
   std::uint64_t step_ = 0;  // counts what has been begun; answers to an earlier step are stale

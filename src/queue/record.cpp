@@ -20,12 +20,16 @@ std::string host_name() {
 
 }  // namespace
 
+std::string name_of_owner(std::string_view label) {
+  return std::string{label.empty() ? std::string_view{program_invocation_short_name} : label};
+}
+
 std::string describe_owner(std::string_view label, std::string_view kind) {
   using namespace std::chrono;
   static const auto& host = *new std::string{host_name()};  // never destroyed: the destructor of a static may lock
   const auto now = time_point_cast<milliseconds>(system_clock::now());
   const nlohmann::json record{
-      {"label", label.empty() ? std::string{program_invocation_short_name} : std::string{label}},
+      {"label", name_of_owner(label)},
       {"host", host},
       {"pid", ::getpid()},
       {"kind", kind},

@@ -9,8 +9,12 @@
 
 namespace latchkey::detail {
 
+/// @param label of the client
+/// @returns how the owner of a node is called: by the label, or by the name of the program if that is empty.
+std::string name_of_owner(std::string_view label);
+
 /// @returns a small JSON object: label, host, pid, kind, and when it was enqueued (UTC, ISO 8601).
-/// @param label of the client; empty: the name of the program
+/// @param label of the client, for `name_of_owner`
 std::string describe_owner(std::string_view label, std::string_view kind);
 
 /// The owner in the record of an entry of latchkey's; empty for the data of other clients.

@@ -146,6 +146,7 @@ void client_core::on_disconnected() {
   keeper_.on_disconnected();
   tell({.what = client_event::kind::disconnected});
   if (options_.when_lost == loss_policy::at_disconnection) keeper_.lose_all(loss_reason::deadline_passed);
+  for_each_observer([](session_observer& observer) { observer.on_disconnected(); });
 }
 
 void client_core::on_session_over(session_end why) {

@@ -44,6 +44,7 @@ struct failure {
 class session_observer {
  public:
   virtual void on_connected() = 0;
+  virtual void on_disconnected() {}
   virtual void on_session_over() = 0;
   virtual void on_failure(const failure& why) = 0;
   /// This node is not what a list says: it is ours and may not be deleted, or it is not there. Who waits for a node
@@ -80,8 +81,10 @@ class client_core final : session_listener {
   }
   client_metrics metrics() const;
 
-  /// @returns `path` below the chroot. Without the monitor.
-  std::string absolute(std::string_view path) const { return chroot_ + std::string{path}; }
+  /// @returns `path` below the chroot, which is the root of its clients. Without the monitor.
+  std::string absolute(std::string_view path) const {
+    return path == "/" && !chroot_.empty() ? chroot_ : chroot_ + std::string{path};
+  }
   const std::string& chroot() const noexcept { return chroot_; }
 
   void open();

@@ -121,6 +121,7 @@ void lease_keeper::on_disconnected() {
 void lease_keeper::stop() {
   monitor_.cancel(beat_timer_);
   monitor_.cancel(deadline_timer_);
+  monitor_.cancel(warning_timer_);
 }
 
 void lease_keeper::on_answered(evidence what, time_point sent) {
@@ -158,6 +159,7 @@ void lease_keeper::send_beat() {
 
 void lease_keeper::send_sync() {
   ++unanswered_syncs_;
+  synced_at_ = monitor_.now();
   session_.submit({.kind = operation::sync, .path = "/"}, [this](const reply&) {
     --unanswered_syncs_;
     prove_if_due();
@@ -208,8 +210,8 @@ void lease_keeper::check_at_once(std::vector<std::string> nodes) {
   for (const auto& node : nodes) {
     if (auto* const mine = find(node)) mine->checking = true;
   }
-  request multi{.kind = operation::check, .paths = nodes};
-  session_.submit(std::move(multi), [this, nodes = std::move(nodes), sent = monitor_.now()](const reply& checked) {
+  request checks{.kind = operation::transact, .steps = steps_for(step::operation::check, nodes)};
+  session_.submit(std::move(checks), [this, nodes = std::move(nodes), sent = monitor_.now()](const reply& checked) {
     on_checked(nodes, sent, checked);
   });
 }
@@ -249,50 +251,6 @@ void lease_keeper::answer_those_who_ask(const std::vector<std::string>& nodes, v
     auto& who = *at->second.who;
     if (!at->second.holding) remove(who);
     (who.*how)();
-  }
-}
-
-void lease_keeper::lose_node(const std::string& node) {
-  const auto* const mine = find(node);
-  if (mine && !mine->paused) lose(*mine->who, loss_reason::node_deleted);
-}
-
-void lease_keeper::lose(holder& who, loss_reason why) {
-  remove(who);
-  who.on_lost(why);
-}
-
-void lease_keeper::await_deadline() {
-  monitor_.cancel(deadline_timer_);
-  const auto now = monitor_.now();
-  const auto suspect_at = clock_.suspect_at();
-  deadline_timer_ = monitor_.at(suspect_at > now ? suspect_at : clock_.valid_until(), [this] {
-    deadline_timer_ = {};
-    on_deadline();
-  });
-}
-
-void lease_keeper::on_deadline() {
-  if (awake_ == 0) return;
-  const auto now = monitor_.now();
-  if (!lease_->alive(now)) {
-    lose_all(loss_reason::deadline_passed);
-    lease_ = std::make_shared<lease>();
-    return;
-  }
-  if (now >= clock_.suspect_at() && !std::exchange(suspect_, true)) {
-    ++counts_.client.suspects;
-    for (const auto& [node, state] : holders_) {
-      if (state.awake()) state.who->on_suspect();
-    }
-  }
-  await_deadline();
-}
-
-void lease_keeper::lose_all(loss_reason why) {
-  lease_->stop();
-  for (const auto& node : nodes_of([](const held_node& each) { return each.awake(); })) {
-    if (const auto* const mine = find(node)) lose(*mine->who, why);  // the loss of another may have removed it
   }
 }
 

@@ -3,6 +3,7 @@
 
 /// Proves that the session lives, for the holders of grants, and tells them when it cannot be proved any more.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include <latchkey/grant.hpp>
 
+#include "session/lease_warnings.hpp"
 #include "session/liveness.hpp"
 #include "session/own_nodes.hpp"
 #include "session/session.hpp"
@@ -50,6 +52,10 @@ class holder : public node_owner {
   virtual void on_proved() = 0;
   /// The connection was lost before that.
   virtual void on_unproved() = 0;
+  /// A transaction of its grant is to delete its node. @returns whether it may. Then that is no loss until `end_release`.
+  virtual bool begin_release() = 0;
+  /// @param gone whether the node is; then its grant has ended.
+  virtual void end_release(bool gone) = 0;
 
   table_entry entry;  ///< for the lease keeper only
 
@@ -64,7 +70,8 @@ class holder : public node_owner {
 /// to a sync when less than 3/8 of the session timeout is left to holders, in steady state every T/4; and at once when
 /// an entry asks for a lease, provided that the answers for a longer one are there. So proofs are sent at the rate of
 /// the beats at most, however slow the quorum is, and one that is under way does not hold up the next. Without
-/// `client_options::keep_lease_ready` it rests while the client is idle. With the monitor held.
+/// `client_options::keep_lease_ready` it rests while the client is idle. Beats and proofs come earlier while there are
+/// warnings, as far as `liveness_clock` finds that necessary. With the monitor held.
 class lease_keeper {
  public:
   /// @param timing of the clock, but for the session timeout
@@ -80,6 +87,15 @@ class lease_keeper {
   void ask(holder& who);
   /// Its node is about to be replaced: its deletion is no loss until the holder is removed and added again.
   void pause(holder& who);
+  /// The leader says that the node is not there.
+  void lose_node(const std::string& node);
+
+  /// `what` runs once less than `before` is left of the lease: with a connection not before T/12 from now, so that a
+  /// proof may arrive. @pre `before` is at most `longest_warning()`. @returns an id for `stop_warning`, which is called
+  /// when the grant has ended, whether `what` has run or not.
+  warning_id warn(duration before, std::function<void()> what);
+  void stop_warning(const warning_id& id);
+  duration longest_warning() const noexcept { return clock_.timing().longest_warning(); }
 
   /// @returns whether a grant that arrives now needs no proof of its own.
   bool fresh() const { return fresh(monitor_.now()); }
@@ -126,9 +142,9 @@ class lease_keeper {
   std::vector<std::string> nodes_of(Predicate which) const;
   held_node* find(const std::string& node);
   void lose(holder& who, loss_reason why);
-  void lose_node(const std::string& node);
   void await_deadline();
   void on_deadline();
+  void await_warning(time_point next);
 
   monitor& monitor_;
   session& session_;
@@ -142,9 +158,12 @@ class lease_keeper {
   std::size_t asking_ = 0;                              // those that have asked for a lease
   bool suspect_ = false;
   std::size_t unanswered_syncs_ = 0;
+  time_point synced_at_{};  // when the newest sync was sent
   timer_id beat_timer_;
   time_point beat_at_{};  // of that timer
   timer_id deadline_timer_;
+  lease_warnings warnings_;
+  timer_id warning_timer_;
 };
 
 }  // namespace latchkey::detail

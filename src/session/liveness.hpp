@@ -66,6 +66,9 @@ struct session_timing {
 
   /// @returns the shortest session timeout for which a lease can be kept at that tick.
   static constexpr duration shortest(duration server_tick) noexcept { return server_tick * 4 / 3; }
+
+  /// @returns the longest time before the end of a lease for which a holder can be warned, see `liveness_clock`.
+  duration longest_warning() const noexcept { return std::min(timeout / 4, timeout / 2 + timeout / 24 - ping_gap()); }
 };
 
 /// The ensemble ends a session T after its *leader* last heard of it. What a client sees is no proof of that: a server
@@ -97,6 +100,23 @@ struct session_timing {
 /// With `trusts_network`, one acknowledged write that was sent at `s` is enough until `s + 5/12 T`. That rests on the
 /// pings of the C client, T/3 apart: it fails when the network or this process has stalled shortly before, by 5/12 T at
 /// most. It is for the first grant of a client that does not keep C and R ready while it is idle.
+///
+/// A *warning* is due when less than a certain time, the reserve, is left of the lease. It is never due while each
+/// round trip takes less than T/24. In units of T/24, with a ping gap of G (7, unless `server_tick` is given):
+///
+///   Syncs are at most 4 apart (those of an idle client), and each becomes a C less than 1 later. So the C of a sync that
+///   is sent at `b` was sent after `b - G - 1 - 4`. The proof that follows it is answered before `b + 2`, and the lease
+///   lasts until `b + 17 - G`.
+///   With the next sync at `b + 2`, the next proof is answered before `b + 4`. More than `13 - G` is left until then: the
+///   longest reserve, a quarter of T for G = 7. With the next sync at `b + 3` more than `12 - G` is left.
+///   So syncs are T/12 apart for a reserve above `11 - G`, and T/8 apart, as without one, for a smaller one.
+///   After a sync is answered, the proof may wait for the next sync if the lease lasts until then: until the reserve, the
+///   time between two syncs and 2 round trips from now. That is the reserve and T/6; with syncs T/8 apart the reserve
+///   is at most 4, and the sum at most 9, which is 3/8 T, as without one.
+///
+/// With `trusts_network` a write that is sent at `w` makes the lease last until `w + 10`. With a reserve, a proof may
+/// follow each sync, so the next one is sent before `w + 3`, or `w + 4` with syncs T/8 apart, and answered less than 1
+/// later. More than 6, or 5, is left until then.
 class liveness_clock {
  public:
   /// The session was asked for at `opened`, and is there.
@@ -147,12 +167,19 @@ class liveness_clock {
   /// @returns whether there is enough left of the lease to give a grant with.
   bool fresh(time_point now) const noexcept { return valid_until() > now + timing_.timeout / 8; }
 
+  /// A holder is to be warned when less than `before` is left, the longest of all; zero: none.
+  /// @pre at most `session_timing::longest_warning()`
+  void reserve(duration before) noexcept { reserve_ = before; }
+
   /// @returns whether a holder had better prove its lease when that is possible.
-  bool wants_proof(time_point now) const noexcept { return valid_until() < now + timing_.timeout * 3 / 8; }
+  bool wants_proof(time_point now) const noexcept {
+    return valid_until() < now + std::max(timing_.timeout * 3 / 8, reserve_ + timing_.timeout / 6);
+  }
 
   /// @returns whether a write that is sent now makes the lease longer than those do that are under way.
   bool provable(time_point now) const noexcept {
-    if (timing_.trusts_network && after(newest_asked_, timing_.timeout / 8) < now) return true;
+    const auto apart = timing_.timeout / (reserve_ > duration::zero() ? 24 : 8);
+    if (timing_.trusts_network && after(newest_asked_, apart) < now) return true;
     return !relayed_.empty() && relayed_.back().since > std::max(known_, asked_);
   }
 
@@ -163,7 +190,10 @@ class liveness_clock {
   }
 
   /// @returns how often to send a sync: so that C and R are ready for the first grant, and for the proofs of holders.
-  duration beat_interval(bool holding) const noexcept { return timing_.timeout / (holding ? 8 : 6); }
+  duration beat_interval(bool holding) const noexcept {
+    const bool hurries = reserve_ > timing_.longest_warning() - timing_.timeout / 12;
+    return timing_.timeout / (hurries ? 12 : holding ? 8 : 6);
+  }
 
   const session_timing& timing() const noexcept { return timing_; }
 
@@ -178,7 +208,9 @@ class liveness_clock {
   static time_point after(time_point from, duration time) noexcept { return from == unknown ? unknown : from + time; }
 
   void restart(const session_timing& timing) {
+    const auto reserve = reserve_;
     *this = {};
+    reserve_ = reserve;
     timing_ = timing;
     heard_.reserve(most_answers);
     relayed_.reserve(most_answers);
@@ -201,6 +233,7 @@ class liveness_clock {
   }
 
   session_timing timing_;
+  duration reserve_{};
   time_point known_ = unknown;         // the leader has touched the session then, or later
   time_point newest_write_ = unknown;  // of those acknowledged
   time_point anchor_ = unknown;        // of those answered, the newest was sent then

@@ -116,7 +116,7 @@ void reaper::remove_gathered() {
 
 void reaper::remove_together() {
   if (gathered_.size() == 1) return remove_now(std::exchange(gathered_, {}).front());
-  request all{.kind = operation::remove_all};
+  request all{.kind = operation::transact};
   numbers ids;
   std::size_t bytes = 0;
   bool hurry = false;
@@ -127,7 +127,7 @@ void reaper::remove_together() {
     if (bytes > most_bytes && !ids.empty()) break;
     what.is = obligation::state::under_way;
     hurry = hurry || what.hurry;
-    all.paths.push_back(what.path);
+    all.steps.push_back({.what = step::operation::remove, .path = what.path});
     ids.push_back(id);
   }
   gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(ids.size()));

@@ -14,26 +14,16 @@ using namespace std::chrono_literals;
 /// A burst beyond what the C client's wake-up pipe holds makes it close its own socket (64 Ki); this is far below.
 constexpr std::size_t max_in_flight = 1024;
 
-bool is_multi(operation kind) {
-  using enum operation;
-  return kind == check || kind == remove_all || kind == replace || kind == requeue;
-}
-
 bool is_read(operation kind) {
   return kind == operation::children || kind == operation::get || kind == operation::get_acl;
 }
 
-/// @returns whether a server has said so, and not the C client, of a connection that is lost.
-bool is_of_server(reply_code code) {
-  return code != reply_code::unknown_outcome && code != reply_code::not_sent && code != reply_code::session_over;
-}
-
-/// @returns what an answer tells about the session; nothing when no server has given it. A multi that fails is
-/// committed, too, as an error.
+/// @returns what an answer tells about the session; nothing when no server has given it. A transaction that fails
+/// is committed, too, as an error.
 std::optional<evidence> evidence_of(operation kind, reply_code code) {
-  if (!is_of_server(code)) return std::nullopt;
+  if (is_lost(code)) return std::nullopt;
   if (is_read(kind)) return evidence::heard;
-  const bool committed = code == reply_code::ok || (is_multi(kind) && code == reply_code::no_node);
+  const bool committed = code == reply_code::ok || (kind == operation::transact && code == reply_code::no_node);
   if (!committed) return evidence::heard;
   return kind == operation::sync ? evidence::relayed : evidence::committed;
 }
@@ -41,7 +31,7 @@ std::optional<evidence> evidence_of(operation kind, reply_code code) {
 /// @returns the one of `counts` that counts such requests.
 std::uint64_t& count_of(operation kind, client_metrics& counts) {
   if (is_read(kind)) return counts.reads;
-  if (is_multi(kind)) return counts.transactions;
+  if (kind == operation::transact) return counts.transactions;
   return kind == operation::sync ? counts.syncs : counts.writes;
 }
 
@@ -123,7 +113,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
   monitor_.run([&] {
     if (epoch != epoch_) return;
     answered_ = true;
-    if (is_of_server(with.code)) silence_.answered();
+    if (!is_lost(with.code)) silence_.answered();
     answer_refused(id);
     auto request = take(id);
     if (!request.on_reply) return;

@@ -24,7 +24,7 @@ class fake_connector final : public detail::connector {
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override;
 
   /// The next request of this kind meets this fault.
-  void set_trap(detail::operation kind, trap what) { client_->traps.emplace_back(kind, what); }
+  void set_trap(request_kind kind, trap what) { client_->traps.emplace_back(kind, what); }
 
   /// Nothing passes until `heal()`, in sessions to come either. Then what has waited arrives, in order.
   void cut();
@@ -33,7 +33,7 @@ class fake_connector final : public detail::connector {
   /// What has been opened last; nothing before.
   fake_session* latest() const noexcept { return sessions_.empty() ? nullptr : sessions_.back(); }
   /// @returns how many requests of this kind have been sent.
-  std::uint64_t sent(detail::operation kind) const noexcept { return client_->sent[static_cast<std::size_t>(kind)]; }
+  std::uint64_t sent(request_kind kind) const noexcept { return client_->sent[kind.index()]; }
   /// @returns how many have been sent in all, but for syncs: those keep the lease ready.
   std::uint64_t sent() const noexcept;
   void forget_sent() noexcept { client_->sent = {}; }

@@ -114,6 +114,11 @@ std::int64_t fake_ensemble::czxid(std::string_view path) const {
   return node ? node->czxid : 0;
 }
 
+std::int32_t fake_ensemble::version(std::string_view path) const {
+  const auto* const node = find(path);
+  return node ? node->version : -1;
+}
+
 std::string fake_ensemble::data(std::string_view path) const {
   const auto* node = find(path);
   return node && node->mzxid != 0 ? log()[node->data].data : std::string{};

@@ -34,7 +34,7 @@ class fake_ensemble {
   void expire(std::int64_t session);
   void refuse_credentials(bool refuse) noexcept { credentials_refused_ = refuse; }
   void fail_next_opens(unsigned count) noexcept { opens_to_fail_ = count; }
-  void forbid(detail::operation kind, std::string path) { leader_.forbid(kind, std::move(path)); }
+  void forbid(request_kind kind, std::string path) { leader_.forbid(kind, std::move(path)); }
   void allow_everything() { leader_.allow_everything(); }
   /// No more faults: cuts and holes end, the weather stays.
   void heal();
@@ -62,6 +62,7 @@ class fake_ensemble {
   std::int64_t owner(std::string_view path) const;
   std::int64_t czxid(std::string_view path) const;
   std::string data(std::string_view path) const;
+  std::int32_t version(std::string_view path) const;
   const std::vector<commit>& log() const noexcept { return leader_.log(); }
   std::string_view path(const commit& what) const { return paths_.text(what.path); }
   /// Watches on all servers.

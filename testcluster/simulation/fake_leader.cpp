@@ -2,47 +2,33 @@
 #include "simulation/fake_leader.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <functional>
+#include <optional>
+
+#include "simulation/pending_tree.hpp"
 
 namespace latchkey::testing {
 namespace {
 
 using detail::operation;
 using detail::reply_code;
-
-std::string_view parent_of(std::string_view path) {
-  const auto slash = path.rfind('/');
-  return slash == 0 || slash == path.npos ? std::string_view{"/"} : path.substr(0, slash);
-}
-
-std::string sequence(std::int32_t counter) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%010d", counter);
-  return text.data();
-}
+using detail::step;
 
 }  // namespace
 
 write_result fake_leader::process(ensemble_session& from, const detail::request& what) {
   if (from.over)
     return {.code = reply_code::session_over, .path = 0, .stat = {}, .results = {}, .position = log_.size()};
+  using of = step::operation;
   switch (what.kind) {
     case operation::create:
-      return create_requested(from, what);
+      return transact(from, {{.what = of::create, .path = what.path, .data = what.data, .mode = what.mode}});
     case operation::remove:
-      if (forbidden(operation::remove, parent_of(what.path))) return refuse(from.id, reply_code::no_permission);
-      return remove(from.id, what.path);
+      return transact(from, {{.what = of::remove, .path = what.path}});
     case operation::set:
-      if (forbidden(operation::set, what.path)) return refuse(from.id, reply_code::no_permission);
-      return change(from.id, what.path, what.data);
-    case operation::check:
-      return check(from, what.paths);
-    case operation::remove_all:
-      return remove_all(from, what.paths);
-    case operation::replace:
-    case operation::requeue:
-      return replace(from, what);
+      return transact(from, {{.what = of::set, .path = what.path, .data = what.data}});
+    case operation::transact:
+      return transact(from, what.steps);
     case operation::sync:  // is no transaction: it only waits for the ones before it
       return {.code = reply_code::ok, .path = 0, .stat = {}, .results = {}, .position = log_.size()};
     case operation::children:
@@ -53,33 +39,93 @@ write_result fake_leader::process(ensemble_session& from, const detail::request&
   return refuse(from.id, reply_code::invalid);
 }
 
-write_result fake_leader::create_requested(ensemble_session& from, const detail::request& what) {
-  if (forbidden(operation::create, parent_of(what.path))) return refuse(from.id, reply_code::no_permission);
+/// First all of it is tried, then all of it is done: an entry of the log for each step that changes something.
+write_result fake_leader::transact(ensemble_session& from, const std::vector<step>& steps) {
+  auto outcome = steps.empty() ? reply_code::invalid : reply_code::ok;
+  std::vector results(steps.size(), reply_code::not_sent);  // of those behind the one that fails
+  pending_tree pending{tree_, paths_};
+  for (std::size_t i = 0; i < steps.size() && outcome == reply_code::ok; ++i) {
+    outcome = results[i] = forbids(steps[i]) ? reply_code::no_permission : pending.take(steps[i]);
+  }
+  auto result = outcome == reply_code::ok ? carry_out(from, steps) : refuse(from.id, outcome);
+  result.results = std::move(results);
+  return result;
+}
+
+write_result fake_leader::carry_out(ensemble_session& from, const std::vector<step>& steps) {
+  const auto is_check = [](const step& each) { return each.what == step::operation::check; };
+  auto left = std::count_if(steps.begin(), steps.end(), std::not_fn(is_check));
+  if (left == 0) {
+    commit checked;
+    checked.kind = commit_kind::checked;
+    checked.session = from.id;
+    return append(std::move(checked));
+  }
+  write_result result;
+  std::optional<path_id> created;
+  for (const auto& each : steps) {
+    if (is_check(each)) continue;
+    auto next = commit_of(from, each);
+    next.continues = --left != 0;
+    if (each.what == step::operation::create) created = next.path;
+    result = append(std::move(next));
+  }
+  if (created) result.path = *created;
+  return result;
+}
+
+commit fake_leader::commit_of(ensemble_session& from, const step& what) {
+  if (what.what == step::operation::remove) return removal(from.id, what.path);
+  if (what.what == step::operation::set) return changing(from.id, what.path, what.data);
   const bool sequential = what.mode == detail::create_mode::ephemeral_sequential;
-  return create(from.id, sequential ? numbered(what.path) : what.path, what.data,
-                what.mode == detail::create_mode::container, sequential ? from.id : 0);
+  const bool ephemeral = sequential || what.mode == detail::create_mode::ephemeral;
+  auto created = creation(from.id, sequential ? numbered(what.path) : what.path, what.data, ephemeral ? from.id : 0);
+  created.container = what.mode == detail::create_mode::container;
+  return created;
 }
 
 std::string fake_leader::numbered(const std::string& prefix) const {
-  const auto* parent = find(parent_of(prefix));
-  return prefix + sequence(parent ? parent->counter : 0);
+  return prefix + sequence(find(parent_of(prefix))->counter);
 }
+
+bool fake_leader::forbids(const step& what) const noexcept {
+  switch (what.what) {
+    case step::operation::create:
+      return forbidden(operation::create, parent_of(what.path));
+    case step::operation::remove:
+      return forbidden(operation::remove, parent_of(what.path));
+    case step::operation::set:
+      return forbidden(operation::set, what.path);
+    case step::operation::check:
+      return forbidden(request_kind::check, what.path);
+  }
+  return false;
+}
+
+// By an operator
 
 write_result fake_leader::create(std::int64_t session, std::string path, std::string data, bool container,
                                  std::int64_t owner) {
-  if (const auto code = may_create(path); code != reply_code::ok) return refuse(session, code);
+  const step what{.what = step::operation::create, .path = path};
+  if (const auto code = pending_tree{tree_, paths_}.take(what); code != reply_code::ok) return refuse(session, code);
   auto created = creation(session, path, std::move(data), owner);
   created.container = container;
   return append(std::move(created));
 }
 
-reply_code fake_leader::may_create(std::string_view path) const {
-  if (!path_table::valid(path)) return reply_code::invalid;
-  const auto* parent = find(parent_of(path));
-  if (!parent) return reply_code::no_node;
-  if (find(path)) return reply_code::node_exists;
-  return parent->owner != 0 ? reply_code::no_children_for_ephemerals : reply_code::ok;
+write_result fake_leader::remove(std::int64_t session, std::string_view path) {
+  const step what{.what = step::operation::remove, .path = std::string{path}};
+  if (const auto code = pending_tree{tree_, paths_}.take(what); code != reply_code::ok) return refuse(session, code);
+  return append(removal(session, path));
 }
+
+write_result fake_leader::change(std::int64_t session, std::string_view path, std::string data) {
+  const step what{.what = step::operation::set, .path = std::string{path}};
+  if (const auto code = pending_tree{tree_, paths_}.take(what); code != reply_code::ok) return refuse(session, code);
+  return append(changing(session, path, std::move(data)));
+}
+
+// Entries of the log
 
 commit fake_leader::creation(std::int64_t session, std::string_view path, std::string data, std::int64_t owner) {
   commit created;
@@ -90,18 +136,6 @@ commit fake_leader::creation(std::int64_t session, std::string_view path, std::s
   created.data = std::move(data);
   if (owner != 0) this->session(owner).ephemerals.push_back(created.path);
   return created;
-}
-
-write_result fake_leader::remove(std::int64_t session, std::string_view path) {
-  if (const auto code = may_remove(path); code != reply_code::ok) return refuse(session, code);
-  return append(removal(session, path));
-}
-
-reply_code fake_leader::may_remove(std::string_view path) const {
-  const auto* node = find(path);
-  if (!node) return reply_code::no_node;
-  if (path == "/") return reply_code::invalid;
-  return node->children.empty() ? reply_code::ok : reply_code::not_empty;
 }
 
 commit fake_leader::removal(std::int64_t session, std::string_view path) {
@@ -115,92 +149,16 @@ commit fake_leader::removal(std::int64_t session, std::string_view path) {
   return removed;
 }
 
-write_result fake_leader::change(std::int64_t session, std::string_view path, std::string data) {
-  const auto* node = find(path);
-  if (!node) return refuse(session, path_table::valid(path) ? reply_code::no_node : reply_code::invalid);
+commit fake_leader::changing(std::int64_t session, std::string_view path, std::string data) {
   commit changed;
   changed.kind = commit_kind::changed;
   changed.path = *paths_.find(path);
   changed.session = session;
   changed.data = std::move(data);
-  return append(std::move(changed));
+  return changed;
 }
 
-/// One transaction, of two entries of the log: first the creation, then the removal, as in the multi of the C client.
-write_result fake_leader::replace(ensemble_session& from, const detail::request& what) {
-  if (what.paths.size() != 1) return refuse(from.id, reply_code::invalid);
-  const auto& old = what.paths.front();
-  const auto path = what.kind == operation::requeue ? numbered(what.path) : what.path;
-  auto code = forbidden(operation::create, parent_of(path)) ? reply_code::no_permission : may_create(path);
-  std::vector results{code, reply_code::not_sent};
-  if (code == reply_code::ok) {
-    code = forbidden(operation::remove, parent_of(old)) ? reply_code::no_permission : may_remove(old);
-    if (code == reply_code::ok && old == parent_of(path)) code = reply_code::not_empty;
-    results.back() = code;
-  }
-  write_result result;
-  if (code == reply_code::ok) {
-    auto created = creation(from.id, path, what.data, from.id);
-    created.continues = true;
-    const auto made = append(std::move(created)).path;
-    result = append(removal(from.id, old));
-    result.path = made;
-  } else {
-    result = refuse(from.id, code);
-  }
-  result.results = std::move(results);
-  return result;
-}
-
-/// One transaction, of an entry of the log for each.
-write_result fake_leader::remove_all(ensemble_session& from, const std::vector<std::string>& paths) {
-  auto outcome = paths.empty() ? reply_code::invalid : reply_code::ok;
-  std::vector<reply_code> results(paths.size(), reply_code::not_sent);
-  for (std::size_t i = 0; i < paths.size() && outcome == reply_code::ok; ++i) {
-    const bool twice = std::find(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(i), paths[i]) !=
-                       paths.begin() + static_cast<std::ptrdiff_t>(i);
-    outcome = forbidden(operation::remove, parent_of(paths[i])) ? reply_code::no_permission
-              : twice                                           ? reply_code::no_node
-                                                                : may_remove(paths[i]);
-    results[i] = outcome;
-  }
-  write_result result;
-  if (outcome == reply_code::ok) {
-    for (const auto& path : paths) {
-      auto removed = removal(from.id, path);
-      removed.continues = &path != &paths.back();
-      result = append(std::move(removed));
-    }
-  } else {
-    result = refuse(from.id, outcome);
-  }
-  result.results = std::move(results);
-  return result;
-}
-
-write_result fake_leader::check(ensemble_session& from, const std::vector<std::string>& paths) {
-  std::vector<reply_code> results;
-  auto outcome = paths.empty() ? reply_code::invalid : reply_code::ok;
-  for (const auto& path : paths) {
-    if (outcome != reply_code::ok) {
-      results.push_back(reply_code::not_sent);  // behind the one that failed
-    } else {
-      if (forbidden(operation::check, path)) {
-        outcome = reply_code::no_permission;
-      } else if (!find(path)) {
-        outcome = reply_code::no_node;
-      }
-      results.push_back(outcome);
-    }
-  }
-  commit checked;
-  checked.kind = outcome == reply_code::ok ? commit_kind::checked : commit_kind::failed;
-  checked.session = from.id;
-  auto result = append(std::move(checked));
-  result.code = outcome;
-  result.results = std::move(results);
-  return result;
-}
+// Late
 
 void fake_leader::process_late(ensemble_session& from, detail::request what, time_point when) {
   from.late.push_back({++last_late_, std::move(what)});
@@ -274,7 +232,7 @@ const fake_node* fake_leader::find(std::string_view path) const {
   return number ? tree_.find(*number) : nullptr;
 }
 
-bool fake_leader::forbidden(operation kind, std::string_view path) const noexcept {
+bool fake_leader::forbidden(request_kind kind, std::string_view path) const noexcept {
   return std::any_of(forbidden_.begin(), forbidden_.end(),
                      [&](const auto& each) { return each.first == kind && each.second == path; });
 }

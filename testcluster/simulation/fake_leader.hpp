@@ -17,6 +17,7 @@
 #include "bridge/znodes.hpp"
 #include "simulation/fake_tree.hpp"
 #include "simulation/fault_plan.hpp"
+#include "simulation/request_kind.hpp"
 #include "simulation/simulation.hpp"
 
 namespace latchkey::testing {
@@ -73,8 +74,7 @@ class fake_leader {
 
   // Requests:
 
-  /// Takes a `create`, `remove`, `set`, `check`, `remove_all`, `replace`, `requeue` or `sync`; all that had to come
-  /// before it has come or never will.
+  /// Takes a `create`, `remove`, `set`, `transact` or `sync`; all that had to come before it has come or never will.
   write_result process(ensemble_session& from, const detail::request& what);
 
   /// `what` will be processed at `when`, unless the session's next connection is heard of before.
@@ -91,11 +91,11 @@ class fake_leader {
   /// Deletes the containers that have had children and have none. @param unused also those that never had one.
   void reap(bool unused);
 
-  /// Requests of this kind are refused: of `create` and `remove` below `path`, of the others at it. A `replace` is
-  /// refused where its create or its remove would be.
-  void forbid(detail::operation kind, std::string path) { forbidden_.emplace_back(kind, std::move(path)); }
+  /// Requests of this kind are refused, and transactions with such a step: of `create` and `remove` below `path`, of the
+  /// others at it.
+  void forbid(request_kind kind, std::string path) { forbidden_.emplace_back(kind, std::move(path)); }
   void allow_everything() { forbidden_.clear(); }
-  bool forbidden(detail::operation kind, std::string_view path) const noexcept;
+  bool forbidden(request_kind kind, std::string_view path) const noexcept;
 
   // The ensemble without a leader:
 
@@ -111,14 +111,13 @@ class fake_leader {
   static constexpr std::int64_t first_session = 0x1000;
 
   std::string numbered(const std::string& prefix) const;
-  write_result create_requested(ensemble_session& from, const detail::request& what);
-  write_result check(ensemble_session& from, const std::vector<std::string>& paths);
-  write_result remove_all(ensemble_session& from, const std::vector<std::string>& paths);
-  write_result replace(ensemble_session& from, const detail::request& what);
-  detail::reply_code may_create(std::string_view path) const;
-  detail::reply_code may_remove(std::string_view path) const;
+  write_result transact(ensemble_session& from, const std::vector<detail::step>& steps);
+  write_result carry_out(ensemble_session& from, const std::vector<detail::step>& steps);
+  commit commit_of(ensemble_session& from, const detail::step& what);
+  bool forbids(const detail::step& what) const noexcept;
   commit creation(std::int64_t session, std::string_view path, std::string data, std::int64_t owner);
   commit removal(std::int64_t session, std::string_view path);
+  commit changing(std::int64_t session, std::string_view path, std::string data);
   write_result refuse(std::int64_t session, detail::reply_code code);
   write_result append(commit what);
   const fake_node* find(std::string_view path) const;
@@ -134,7 +133,7 @@ class fake_leader {
   std::int64_t zxid_ = std::int64_t{1} << 32;
   time_point unavailable_until_{};
   std::uint64_t last_late_ = 0;
-  std::vector<std::pair<detail::operation, std::string>> forbidden_;
+  std::vector<std::pair<request_kind, std::string>> forbidden_;
 };
 
 }  // namespace latchkey::testing

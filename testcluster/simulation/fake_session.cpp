@@ -35,7 +35,7 @@ bool fake_session::stopped() const { return resumes_at() > ensemble_.time().now(
 bool fake_session::send(std::uint64_t id, detail::request what) {
   if (over_ || dead_ || closing_) return false;
   if (!connected_ && time().random().chance(plan().refuse_sending)) return false;
-  ++client_->sent[static_cast<std::size_t>(what.kind)];
+  ++client_->sent[request_kind::of(what).index()];
   if (ensemble_.traced()) trace("sends", fmt::format("{}: {}", id, describe(what)));
   packet next;
   next.id = id;

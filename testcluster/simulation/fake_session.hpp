@@ -33,9 +33,8 @@ struct fake_client {
   process_id process = process_id::none;
   duration timeout{};
   bool cut = false;  ///< nothing passes
-  std::vector<std::pair<detail::operation, trap>> traps;
-  std::array<std::uint64_t, static_cast<std::size_t>(detail::operation::requeue) + 1>
-      sent{};  ///< requests by operation
+  std::vector<std::pair<request_kind, trap>> traps;
+  std::array<std::uint64_t, request_kind::count> sent{};  ///< requests by their kinds
 };
 
 /// Lives as long as the ensemble, so that events may name it. All calls to the listener come from steps of the
@@ -158,7 +157,7 @@ class fake_session final : public server_side {
   detail::reply read(const packet& asked);
   void set_watches();
   void post(message what, duration extra = {});
-  bool trapped(detail::operation kind, trap what);
+  bool trapped(const detail::request& asked, trap what);
 
   void trace(std::string_view what, const std::string& which) const;
   simulation& time() noexcept;

@@ -16,17 +16,16 @@ void fake_session::on_arrival(std::uint64_t connection) {
   if (in_hole()) return when_passable(hole_until_, [this, connection] { on_arrival(connection); });
   auto& asked = packets_[arrived_];
   const bool is_request = asked.kind == packet_kind::request;
-  if (is_request &&
-      (trapped(asked.what.kind, trap::lost_before_effect) || time().random().chance(plan().lost_before))) {
+  if (is_request && (trapped(asked.what, trap::lost_before_effect) || time().random().chance(plan().lost_before))) {
     return lose(loss::before_arrival);
   }
-  if (is_request && trapped(asked.what.kind, trap::lost_then_late)) return lose(loss::late);
+  if (is_request && trapped(asked.what, trap::lost_then_late)) return lose(loss::late);
   ++arrived_;
   asked.arrived = time().now();
   server_->touch(*session_, agreed_);
   if (is_request && asked.what.kind == operation::sync) {
     stuck_ = false;
-  } else if (is_request && (trapped(asked.what.kind, trap::stuck) || time().random().chance(plan().stuck))) {
+  } else if (is_request && (trapped(asked.what, trap::stuck) || time().random().chance(plan().stuck))) {
     stuck_ = true;
   }
   if (asked.to_leader()) {
@@ -108,7 +107,7 @@ void fake_session::serve() {
       } else {
         next.answer = read(asked);
       }
-      if (trapped(asked.what.kind, trap::lost_after_effect) || time().random().chance(plan().lost_after)) {
+      if (trapped(asked.what, trap::lost_after_effect) || time().random().chance(plan().lost_after)) {
         time().after({}, [this, connection = connection_] {
           if (connection == connection_) lose(loss::as_it_comes);
         });
@@ -125,7 +124,7 @@ detail::reply fake_session::written(packet& asked) const {
   result.code = asked.outcome.code;
   result.results = std::move(asked.outcome.results);
   if (result.code != reply_code::ok) return result;
-  if (asked.what.kind == operation::create || asked.what.kind == operation::requeue)
+  if (asked.what.kind == operation::create || request_kind::of(asked.what) == request_kind::requeue)
     result.path = ensemble_.paths().text(asked.outcome.path);
   if (asked.what.kind == operation::create || asked.what.kind == operation::set) result.stat = asked.outcome.stat;
   return result;
@@ -151,8 +150,9 @@ detail::reply fake_session::read(const packet& asked) {
   } else {
     if (node->mzxid != 0) found.data = ensemble_.log()[node->data].data;
     found.data_size = found.data.size();
-    found.stat = to_stat(*node, plan().epoch);
+    found.data.resize(std::min(found.data_size, asked.what.most_data));
   }
+  found.stat = to_stat(*node, plan().epoch);
   if (asked.what.watch) server_->watch(list ? watch_kind::child : watch_kind::data, *number, *this);
   return found;
 }
@@ -196,9 +196,9 @@ void fake_session::post(message what, duration extra) {
   time().at(last_delivery_, [this, connection = connection_] { on_delivery(connection); });
 }
 
-bool fake_session::trapped(operation kind, trap what) {
+bool fake_session::trapped(const detail::request& asked, trap what) {
   auto& traps = client_->traps;
-  const auto found = std::find(traps.begin(), traps.end(), std::pair{kind, what});
+  const auto found = std::find(traps.begin(), traps.end(), std::pair{request_kind::of(asked), what});
   if (found == traps.end()) return false;
   traps.erase(found);
   return true;

@@ -9,7 +9,11 @@ namespace latchkey::testing {
 
 detail::node_stat to_stat(const fake_node& node, duration epoch) {
   const auto created = std::chrono::duration_cast<std::chrono::milliseconds>(epoch + node.created.time_since_epoch());
-  return {.czxid = node.czxid, .ephemeral_owner = node.owner, .ctime = created.count()};
+  return {.czxid = node.czxid,
+          .pzxid = node.pzxid,
+          .ephemeral_owner = node.owner,
+          .ctime = created.count(),
+          .version = node.version};
 }
 
 void fake_tree::apply(const commit& what, std::size_t position, const path_table& paths) {
@@ -21,6 +25,7 @@ void fake_tree::apply(const commit& what, std::size_t position, const path_table
     case commit_kind::changed: {
       auto& node = at(what.path);
       node.mzxid = what.zxid;
+      ++node.version;
       node.data = position;
       return;
     }

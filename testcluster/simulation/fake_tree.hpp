@@ -47,6 +47,7 @@ struct fake_node {
   std::int64_t pzxid = 0;  ///< of the last change of its children
   std::int64_t owner = 0;
   std::int32_t counter = 0;  ///< the next sequence number
+  std::int32_t version = 0;  ///< of the data
   std::size_t data = 0;      ///< the place in the log of the commit that carries it
   std::vector<path_id> children;
 };

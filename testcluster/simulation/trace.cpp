@@ -27,16 +27,10 @@ std::string_view to_string(detail::operation kind) noexcept {
       return "get_acl";
     case sync:
       return "sync";
-    case check:
-      return "check";
     case set:
       return "set";
-    case remove_all:
-      return "remove_all";
-    case replace:
-      return "replace";
-    case requeue:
-      return "requeue";
+    case transact:
+      return "transact";
   }
   return "?";
 }
@@ -70,8 +64,11 @@ std::string_view to_string(detail::connection_state state) noexcept {
 }
 
 std::string describe(const detail::request& what) {
-  return fmt::format("{} {}{}{}{}", to_string(what.kind), what.path, what.path.empty() || what.paths.empty() ? "" : " ",
-                     fmt::join(what.paths, " "), what.watch ? " (watch)" : "");
+  static constexpr std::string_view steps[] = {"check", "create", "set", "remove"};
+  auto text = fmt::format("{} {}{}", to_string(what.kind), what.path, what.watch ? " (watch)" : "");
+  for (const auto& each : what.steps)
+    text += fmt::format("{} {}; ", steps[static_cast<std::size_t>(each.what)], each.path);
+  return text;
 }
 
 std::string describe(const detail::reply& answer) {

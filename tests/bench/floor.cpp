@@ -7,6 +7,7 @@
 #include <atomic>
 #include <deque>
 #include <exception>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -77,6 +78,39 @@ figures uncontended(const route& to, double seconds) {
   auto& session = sessions.at(to, 0);
   session.create_all("/bench/floor/uncontended");
   return rate_of(cycle(session, {"/bench/floor/uncontended"}, after(seconds)), seconds, 1);
+}
+
+/// Three calls, one after another: lock (create and list in one round trip), write, release.
+figures locked_write(const route& to, double seconds) {
+  auto& session = sessions.at(to, 0);
+  const std::string lock = "/bench/floor/locked_write";
+  const std::string path = "/bench/floor/data";
+  session.create_all(lock);
+  session.create_all(path);
+  const std::string data(100, 'x');
+  double count = 0;
+  const auto start = clock::now();
+  while (seconds_since(start) < seconds) {
+    std::promise<std::string> made;
+    expect_ok(
+        ::zoo_acreate(
+            session.handle(), (lock + "/lock-").c_str(), nullptr, -1, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL_SEQUENTIAL,
+            [](int code, const char* name, const void* to_tell) {
+              auto& told = *static_cast<std::promise<std::string>*>(const_cast<void*>(to_tell));
+              told.set_value(code == ZOK ? name : "");
+            },
+            &made),
+        "acreate");
+    String_vector names{};
+    expect_ok(::zoo_get_children(session.handle(), lock.c_str(), 0, &names), "get_children");
+    const auto mine = made.get_future().get();
+    if (names.count != 1 || mine.empty()) throw std::runtime_error{"the lock is not free"};
+    ::deallocate_String_vector(&names);
+    expect_ok(::zoo_set(session.handle(), path.c_str(), data.data(), static_cast<int>(data.size()), -1), "set");
+    expect_ok(::zoo_delete(session.handle(), mine.c_str(), -1), "delete");
+    ++count;
+  }
+  return rate_of(count, seconds_since(start), 1);
 }
 
 figures eight_sessions(const route& to, double seconds) {
@@ -195,6 +229,7 @@ int main(int argc, char** argv) {
   ::zoo_set_debug_level(static_cast<ZooLogLevel>(0));
   return serve({argv + 1, argv + argc}, {
                                             {"uncontended", uncontended},
+                                            {"locked_write", locked_write},
                                             {"eight_sessions", eight_sessions},
                                             {"one_lock_64", one_lock_64},
                                             {"own_locks_256", own_locks_256},

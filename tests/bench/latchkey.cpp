@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   add("uncontended", uncontended);
   add("try_held", try_held);
   add("relock", relock);
+  add("locked_write", locked_write);
   add("eight_sessions", eight_sessions);
   add("one_lock_64", one_lock_64);
   add("own_locks_256", own_locks_256);

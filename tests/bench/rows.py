@@ -74,6 +74,12 @@ rows = (
         Target("median at most 1 us", "median_ns", "<=", 1000),
         Target("no request", "requests_but_proofs", "<=", 0),
         Target("ahead of Redis by 20 x", "median_ns", "<=", 1 / 20, "redis"))),
+    Row("locked_write", "lock, write to ZooKeeper, release", "locked_write", "rate", "cycles/s", ("floor", "latchkey", "curator"), counted=True, targets=(
+        Target("at most 0.75 x the time of three calls of the C client", "rate", ">=", 1 / 0.75, "floor"),
+        Target("at most 0.75 x the time of three calls of Curator", "rate", ">=", 1 / 0.75, "curator"),
+        Target("two writes and one read", "requests_per_cycle", "<=", 3.05))),
+    Row("locked_write_delayed", "the same, 1 ms of delay each way", "locked_write", "rate", "cycles/s", ("floor", "latchkey", "curator"), route="delayed", targets=(
+        Target("at most 0.75 x the time of three calls of the C client", "rate", ">=", 1 / 0.75, "floor"),)),
     Row("hand_off_10", "hand-off, 10 waiters of one process", "hand_off_10", "us_per_hand_off", "us", ("floor", "latchkey"), also=beside_hand_offs),
     Row("hand_off_100", "hand-off, 100 waiters", "hand_off_100", "us_per_hand_off", "us", ("floor", "latchkey"), also=beside_hand_offs),
     Row("hand_off_1000", "hand-off, 1000 waiters", "hand_off_1000", "us_per_hand_off", "us", ("floor", "latchkey"), also=beside_hand_offs),

@@ -34,6 +34,7 @@ std::unique_ptr<latchkey::client> connect(const std::string& host);
 figures uncontended(clients& all, const route& to, double seconds);
 figures try_held(clients& all, const route& to, double seconds);
 figures relock(clients& all, const route& to, double seconds);
+figures locked_write(clients& all, const route& to, double seconds);
 
 // Many callers ----------
 figures eight_sessions(clients& all, const route& to, double seconds);

@@ -2,10 +2,13 @@
 // One caller, on a plain thread.
 
 #include <chrono>
+#include <mutex>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <latchkey/mutex.hpp>
+#include <latchkey/transaction.hpp>
 
 #include "workloads.hpp"
 
@@ -57,6 +60,26 @@ figures relock(clients& all, const route& to, double seconds) {
   auto result = rate_of(static_cast<double>(cycles.size()), seconds_since(start));
   result["median_ns"] = median(cycles);
   return result;
+}
+
+/// Data in ZooKeeper, written under a lock that is released with it.
+figures locked_write(clients& all, const route& to, double seconds) {
+  auto& client = all.at(to, 0);
+  const std::string path = "/bench/latchkey/data";
+  const std::string data(100, 'x');
+  latchkey::mutex lock{client, "/bench/latchkey/locked_write"};
+  if (const std::lock_guard guard{lock}; !latchkey::read(client, path).exists)
+    latchkey::transaction{client, lock.held()}.create(path).commit();
+  double count = 0;
+  const auto start = clock::now();
+  while (seconds_since(start) < seconds) {
+    lock.lock();
+    if (!latchkey::transaction{client, lock.held()}.set(path, data).commit_and_release())
+      throw std::runtime_error{"not written"};
+    lock.unlock();
+    ++count;
+  }
+  return rate_of(count, seconds_since(start));
 }
 
 }  // namespace bench

@@ -149,8 +149,8 @@ worker_slot& client_nemesis::some_worker() {
 }
 
 opcode client_nemesis::some_operation() {
-  static constexpr std::array all{opcode::create2,  opcode::remove,       opcode::multi, opcode::get_children2,
-                                  opcode::get_data, opcode::get_children, opcode::sync};
+  static constexpr std::array all{opcode::create2,  opcode::remove,        opcode::multi, opcode::get_children2,
+                                  opcode::get_data, opcode::get_children2, opcode::sync};
   return all[dice_.one_of(all.size())];
 }
 

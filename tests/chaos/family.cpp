@@ -12,12 +12,13 @@ namespace chaos {
 
 namespace {
 
-constexpr std::array<std::pair<family, std::string_view>, 5> names{{
+constexpr std::array<std::pair<family, std::string_view>, 6> names{{
     {family::mutex, "mutex"},
     {family::linger, "linger"},
     {family::reentrant, "reentrant"},
     {family::fair, "fair"},
     {family::shared, "shared"},
+    {family::election, "election"},
 }};
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <utility>
 
+#include <latchkey/election.hpp>
 #include <latchkey/mutex.hpp>
 
 namespace chaos {
@@ -79,6 +80,8 @@ std::unique_ptr<lock_under_test> make_lock(family which, latchkey::client& clien
     case family::shared:
       return std::make_unique<read_write_lock>(
           client, path, latchkey::shared_mutex_options{.turns = how.turns, .linger = how.linger});
+    case family::election:
+      return std::make_unique<exclusive_lock<latchkey::election>>(client, path);
   }
   return nullptr;
 }

@@ -83,7 +83,7 @@ TEST_SUITE("queue snapshot") {
     CHECK(ask_to_release(here.owner, readers.path) == 2);
     const auto sent = here.since();
     CHECK_FALSE(sent.contains("getData"));
-    CHECK(sent.at("getChildren") == 1);
+    CHECK(sent.at("getChildren2") == 1);
     CHECK(sent.at("setData") == 2);
   }
 

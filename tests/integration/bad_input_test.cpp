@@ -96,6 +96,9 @@ TEST_SUITE("bad input") {
     CHECK(of(std::type_identity<mutex>{}, mutex_options{.linger = -1ms}) == errc::bad_option);
     CHECK(of(std::type_identity<reentrant_mutex>{}, mutex_options{.turns = 0}) == errc::bad_option);
     CHECK(of(std::type_identity<reentrant_mutex>{}, mutex_options{.linger = -1ms}) == errc::bad_option);
+    CHECK(of(std::type_identity<mutex>{}, mutex_options{.max_hold = -1ms}) == errc::bad_option);
+    CHECK(of(std::type_identity<fair_mutex>{}, fair_mutex_options{.max_hold = -1ms}) == errc::bad_option);
+    CHECK(of(shared{}, shared_mutex_options{.max_hold = -1ms}) == errc::bad_option);
     CHECK(of(shared{}, shared_mutex_options{.turns = 0}) == errc::bad_option);
     CHECK(of(shared{}, shared_mutex_options{.share_for = -1ms}) == errc::bad_option);
     CHECK(of(shared{}, shared_mutex_options{.linger = -1ms}) == errc::bad_option);

@@ -21,7 +21,7 @@ TEST_SUITE("budget") {
     counted here;
     Lock lock{here.owner, path};
     lock.lock();
-    CHECK(here.waited_for_since() == counts{{"create2", 1}, {"getChildren", 1}});
+    CHECK(here.waited_for_since() == counts{{"create2", 1}, {"getChildren2", 1}});
     lock.unlock();
     CHECK(queued(path, 0));
     CHECK(here.waited_for_since() == counts{{"delete", 1}});
@@ -44,7 +44,7 @@ TEST_SUITE("budget") {
       stop.request_stop();
       waiting.join();
       REQUIRE(queued(path, 1));
-      CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}, {"getData", 2}, {"delete", 1}});
+      CHECK(here.since() == counts{{"create2", 1}, {"getChildren2", 1}, {"getData", 2}, {"delete", 1}});
       holder.unlock();
     });
     all.join();
@@ -78,13 +78,13 @@ TEST_SUITE("budget") {
         const auto sent = here.since();
         // A writer that has gone may have become a reader, under another name: a writer behind it looks.
         const bool may_look = ahead > 1 || std::is_same_v<typename Case::lock, writer>;
-        CHECK((sent.empty() || (may_look && sent == counts{{"getChildren", 1}})));
+        CHECK((sent.empty() || (may_look && sent == counts{{"getChildren2", 1}})));
         lock.unlock();
       });
       all.start([&] {
         REQUIRE(queued(path, static_cast<std::size_t>(ahead) + 1));
         REQUIRE(has_sent(here.net, opcode::get_data, 2));  // the one ahead, and its own
-        CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}, {"getData", 2}});
+        CHECK(here.since() == counts{{"create2", 1}, {"getChildren2", 1}, {"getData", 2}});
         start.set();
       });
       all.join();
@@ -101,9 +101,9 @@ TEST_SUITE("budget") {
       lock.lock();
       auto fence = lock.held().fence();
       lock.unlock();
-      REQUIRE(has_sent(here.net, opcode::get_children, 2));  // whether anybody waits
-      REQUIRE(has_sent(here.net, opcode::get_data));         // whether its node is still there
-      CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 2}, {"getData", 1}});
+      REQUIRE(has_sent(here.net, opcode::get_children2, 2));  // whether anybody waits
+      REQUIRE(has_sent(here.net, opcode::get_data));          // whether its node is still there
+      CHECK(here.since() == counts{{"create2", 1}, {"getChildren2", 2}, {"getData", 1}});
       for (int i = 0; i < 100; ++i) {
         lock.lock();
         CHECK(lock.held());
@@ -142,7 +142,7 @@ TEST_SUITE("budget") {
     REQUIRE(queued(path, 0));
     auto sent = here.since();
     CHECK(sent["create2"] == 1);
-    CHECK(sent["getChildren"] <= 2);
+    CHECK(sent["getChildren2"] <= 2);
     CHECK(sent["delete"] == 1);
     CHECK(sent["getData"] <= 1);  // its own node, when it has held for a moment
   }

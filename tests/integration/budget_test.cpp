@@ -28,7 +28,7 @@ TEST_SUITE("budget") {
     counted here;
     mutex lock{here.owner, path};
     lock.lock();
-    CHECK(here.waited_for_since() == counts{{"create2", 1}, {"getChildren", 1}});
+    CHECK(here.waited_for_since() == counts{{"create2", 1}, {"getChildren2", 1}});
     lock.unlock();
     CHECK(queued(path, 0));
     CHECK(here.waited_for_since() == counts{{"delete", 1}});
@@ -52,7 +52,8 @@ TEST_SUITE("budget") {
     CHECK(first < 3);
     here.net.delay(0ms);
     CHECK(queued(path, 0));
-    CHECK(here.waited_for_since() == counts{{"create2", 2}, {"getChildren", 2}, {"createContainer", 3}, {"delete", 1}});
+    CHECK(here.waited_for_since() ==
+          counts{{"create2", 2}, {"getChildren2", 2}, {"createContainer", 3}, {"delete", 1}});
     here.net.delay(one_way);
     const auto second = round_trips();
     CHECK(second >= 1);
@@ -86,11 +87,11 @@ TEST_SUITE("budget") {
     CHECK((is_slow || sent["multi"] >= 20));
     CHECK(sent["create2"] + sent["multi"] >= cycles);
     CHECK(sent["delete"] == sent["create2"]);
-    CHECK(sent["getChildren"] == sent["create2"]);
+    CHECK(sent["getChildren2"] == sent["create2"]);
     CHECK(sent["getData"] <= 2 * slow);  // an entry that is 10 ms old reads its own node; its life spans two cycles
     for (const auto& [name, count] : sent) {
       CAPTURE(name);
-      CHECK((name == "create2" || name == "multi" || name == "delete" || name == "getChildren" || name == "getData"));
+      CHECK((name == "create2" || name == "multi" || name == "delete" || name == "getChildren2" || name == "getData"));
     }
   }
 
@@ -102,7 +103,7 @@ TEST_SUITE("budget") {
     counted here;
     mutex lock{here.owner, path};
     CHECK_FALSE(lock.try_lock());
-    CHECK(here.since() == counts{{"getChildren", 1}});
+    CHECK(here.since() == counts{{"getChildren2", 1}});
     holder.unlock();
   }
 
@@ -122,7 +123,7 @@ TEST_SUITE("budget") {
     });
     REQUIRE(queued(path, 2));
     REQUIRE(here.net.wait_for_request(opcode::get_data, 2, patience()));  // the one ahead, and its own
-    CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}, {"getData", 2}});
+    CHECK(here.since() == counts{{"create2", 1}, {"getChildren2", 1}, {"getData", 2}});
     holder.unlock();
     all.join();
   }
@@ -136,7 +137,7 @@ TEST_SUITE("budget") {
     mutex lock{here.owner, path};
     CHECK_FALSE(lock.try_lock_for(100ms));
     CHECK(queued(path, 1));
-    CHECK(here.since() == counts{{"create2", 1}, {"getChildren", 1}, {"getData", 2}, {"delete", 1}});
+    CHECK(here.since() == counts{{"create2", 1}, {"getChildren2", 1}, {"getData", 2}, {"delete", 1}});
     holder.unlock();
   }
 

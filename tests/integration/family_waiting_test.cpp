@@ -144,7 +144,7 @@ TEST_SUITE("family waiting") {
     }
     all.join();
     CHECK(taken == 0);
-    CHECK(here.since() == counts{{"getChildren", 10'000}});
+    CHECK(here.since() == counts{{"getChildren2", 10'000}});
     CHECK(queue_at(path).size() == 1);
     CHECK(watches_of(here.owner.session_id()) == 0);
     as_writer.unlock();

@@ -62,7 +62,7 @@ TEST_SUITE("faults") {
     mutex holder{first, path};
     mutex waiter{here.owner, path};
     auto held = holder.acquire();
-    here.net.hold_reply_of_next(opcode::get_children);
+    here.net.hold_reply_of_next(opcode::get_children2);
     actors all;
     all.start([&] {
       CHECK(waiter.try_lock_for(patience()));

@@ -73,6 +73,21 @@ TEST_SUITE("loss") {
     all.report("client cut off");
   }
 
+  TEST_CASE("a client that is cut off is warned before it loses the lock") {
+    proxy net{servers().addresses()};
+    client owner{net.connect_string(), quick(4s)};
+    mutex lock{owner, fresh_path()};
+    const auto held = lock.acquire();
+    const auto token = held.grant().stop_token(1s);
+    std::atomic<bool> still_held{false};
+    const std::stop_callback warned{token, [&] { still_held = static_cast<bool>(held); }};
+    CHECK_FALSE(token.stop_requested());
+    net.black_hole();
+    REQUIRE(held.grant().wait_for_end(patience()));
+    CHECK(still_held);
+    net.heal();
+  }
+
   TEST_CASE("a client whose server is cut off from the quorum knows, though it is still served") {
     worst all;
     for (int i = 0; i < repetitions(); ++i) {

@@ -31,7 +31,7 @@ TEST_SUITE("reentrant mutex") {
     all.start([&] {
       CHECK(lock.depth() == 0);
       lock.lock();
-      CHECK(here.waited_for_since() == counts{{"create2", 1}, {"getChildren", 1}});
+      CHECK(here.waited_for_since() == counts{{"create2", 1}, {"getChildren2", 1}});
       const auto grant = lock.held();
       lock.lock();
       CHECK(lock.lock(std::stop_token{}));

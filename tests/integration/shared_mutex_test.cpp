@@ -159,9 +159,9 @@ TEST_SUITE("shared mutex") {
     all.start([&] {
       lock.lock_shared();
       here.net.reset_requests();
-      here.net.hold_reply_of_next(opcode::get_children);
+      here.net.hold_reply_of_next(opcode::get_children2);
       held.set();
-      REQUIRE(has_sent(here.net, opcode::get_children));
+      REQUIRE(has_sent(here.net, opcode::get_children2));
       lock.unlock_shared();
       here.net.release_held();
     });

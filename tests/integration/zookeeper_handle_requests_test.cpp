@@ -61,11 +61,12 @@ TEST_CASE("a request with a path that is none is not sent") {
   CHECK(session.send(replace("/trailing/", "/new")) == 0);
   CHECK(session.send(requeue("/old", "no/slash")) == 0);
   CHECK(session.send(requeue("/trailing/", "/new-")) == 0);
-  for (const auto& paths : {std::vector<std::string>{}, {"/one", "/two"}}) {
-    auto what = replace("/old", "/new");
-    what.paths = paths;
-    CHECK(session.send(std::move(what)) == 0);
-  }
+  auto contained = replace("/old", "/new");
+  contained.steps.front().mode = create_mode::container;
+  CHECK(session.send(std::move(contained)) == 0);
+  auto two = requeue("/old", "/new-");
+  two.steps.push_back(two.steps.front());
+  CHECK(session.send(std::move(two)) == 0);
 }
 
 TEST_CASE("a container is made, and goes when its last child has gone") {
@@ -215,7 +216,7 @@ TEST_CASE("a remove_all deletes all in one transaction, or nothing") {
   for (int i = 0; i < 100; ++i)
     nodes.push_back(session.ask(create("/many/n-", create_mode::ephemeral_sequential)).path);
   const auto removal = [](std::vector<std::string> paths) {
-    return request{.kind = operation::remove_all, .paths = std::move(paths)};
+    return request{.kind = operation::transact, .steps = steps_for(step::operation::remove, std::move(paths))};
   };
   const auto none = session.ask(removal({nodes.front(), "/many/none", nodes.back()}));
   CHECK(none.code == reply_code::no_node);

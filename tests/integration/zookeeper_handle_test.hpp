@@ -60,10 +60,7 @@ inline request on_path(operation kind, std::string path, bool watch = false) {
 }
 
 inline request check(std::vector<std::string> paths) {
-  request what;
-  what.kind = operation::check;
-  what.paths = std::move(paths);
-  return what;
+  return {.kind = operation::transact, .steps = steps_for(step::operation::check, std::move(paths))};
 }
 
 inline request set(std::string path, std::string data) {
@@ -75,18 +72,17 @@ inline request set(std::string path, std::string data) {
 }
 
 inline request replace(std::string old, std::string path, std::string data = "data") {
-  request what;
-  what.kind = operation::replace;
-  what.path = std::move(path);
-  what.data = std::move(data);
-  what.paths = {std::move(old)};
-  return what;
+  return {.kind = operation::transact,
+          .steps = {{.what = step::operation::create,
+                     .path = std::move(path),
+                     .data = std::move(data),
+                     .mode = create_mode::ephemeral},
+                    {.what = step::operation::remove, .path = std::move(old)}}};
 }
 
 inline request requeue(std::string old, std::string prefix) {
   request what = replace(std::move(old), std::move(prefix));
-  what.kind = operation::requeue;
-  what.mode = create_mode::ephemeral_sequential;
+  what.steps.front().mode = create_mode::ephemeral_sequential;
   return what;
 }
 

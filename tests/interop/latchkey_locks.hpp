@@ -3,6 +3,7 @@
 
 /// The locks of latchkey behind one face, and the history that contenders of all languages append to.
 
+#include <latchkey/election.hpp>
 #include <latchkey/fair_mutex.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
@@ -83,7 +84,7 @@ class writing : public some_lock {
   reading below_;
 };
 
-/// @param kind mutex, linger (a mutex that does), fair, reentrant, read, write
+/// @param kind mutex, linger (a mutex that does), fair, reentrant, read, write; latch, selector (elections)
 inline std::unique_ptr<some_lock> make_lock(client& owner, const std::string& kind, const std::string& path) {
   if (kind == "mutex") return std::make_unique<exclusive_lock<mutex>>(owner, path);
   if (kind == "linger") {
@@ -93,6 +94,11 @@ inline std::unique_ptr<some_lock> make_lock(client& owner, const std::string& ki
   if (kind == "reentrant") return std::make_unique<exclusive_lock<reentrant_mutex>>(owner, path);
   if (kind == "read") return std::make_unique<reading>(std::make_shared<shared_mutex>(owner, path));
   if (kind == "write") return std::make_unique<writing>(std::make_shared<shared_mutex>(owner, path));
+  if (kind == "latch") return std::make_unique<exclusive_lock<election>>(owner, path);
+  if (kind == "selector") {
+    return std::make_unique<exclusive_lock<election>>(owner, path,
+                                                      election_options{.as = election_options::naming::selector});
+  }
   throw std::invalid_argument{"no kind of lock: " + kind};
 }
 

@@ -162,8 +162,8 @@ class contender {
     const auto grant = now_->held();
     const auto granted = history_file::now();
     if (!grant) return false;  // lost before its holder could look
-    const bool any_mutex = kind == "fair" || kind == "reentrant" || kind == "linger";
-    const record mine{name_, any_mutex ? "mutex" : kind, client_->session_id(), grant.fence().czxid};
+    const bool shared = kind == "read" || kind == "downgraded";
+    const record mine{name_, shared || kind == "write" ? kind : "mutex", client_->session_id(), grant.fence().czxid};
     out.add("granted", mine, granted);
     auto known = granted;
     do {

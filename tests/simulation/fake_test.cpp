@@ -119,8 +119,8 @@ TEST_SUITE("fake") {
     stage here;
     here.ensemble.create("/q");
     here.ensemble.create("/q/n");
-    for (const auto kind :
-         {operation::create, operation::remove, operation::children, operation::get, operation::check}) {
+    for (const request_kind kind : std::initializer_list<request_kind>{
+             operation::create, operation::remove, operation::children, operation::get, request_kind::check}) {
       here.ensemble.forbid(kind, "/q");
     }
     auto& client = here.client;

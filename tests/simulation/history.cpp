@@ -35,6 +35,8 @@ history::history(const history_plan& plan)
       deletions_{time_to_learn(plan), plan.timeout} {
   faults_until_ = time_.now() + plan_.faults;
   faults_.emplace(ensemble_, lock_paths());
+  ensemble_.create("/data");
+  for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) ensemble_.create(data_path(lock));
   for (unsigned i = 0; i < plan_.clients; ++i) {
     clients_.push_back(std::make_unique<simulated_client>(ensemble_, options_of(plan_)));
     clients_.back()->core()->reaper().gather_beyond(plan_.gather_beyond);
@@ -81,7 +83,7 @@ std::vector<std::string> history::lock_paths() const {
   return paths;
 }
 
-std::size_t history::requests(std::optional<detail::operation> kind) const {
+std::size_t history::requests(std::optional<request_kind> kind) const {
   std::size_t sum = 0;
   for (const auto& each : clients_) sum += kind ? each->connector().sent(*kind) : each->connector().sent();
   return sum;
@@ -104,8 +106,10 @@ void history::tell(const std::string& line) {
 void history::observe() {
   queues_.catch_up();
   if (plan_.operators) observe_operators();
+  if (!commits_.empty()) observe_commits();
   for (const auto& each : actors_) {
     if (each->call && each->call->what != detail::waiter::outcome::waiting) finish_call(*each);
+    if (each->held != grant{}) look_at_hold(*each);
     if (each->held.valid_until() <= time_.now()) continue;
     log_.grants[each->grant_number].last_valid = time_.steps();
     log_.grants[each->grant_number].last_valid_at = time_.now();
@@ -145,6 +149,7 @@ const history_log& history::run() {
   });
   collect_leftovers();
   close_clients();
+  collect_writes();
   if (plan_.operators) excuse_grants();
   return log_;
 }

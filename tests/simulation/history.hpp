@@ -11,6 +11,7 @@
 
 #include <latchkey/grant.hpp>
 
+#include "queue/fenced_commit.hpp"
 #include "simulation/deletion_record.hpp"
 #include "simulation/fault_injector.hpp"
 #include "simulation/history_checker.hpp"
@@ -29,7 +30,7 @@ class history final : queue_watcher {
   const history_log& run();
 
   /// @returns how many were sent, of one kind or in all.
-  std::size_t requests(std::optional<detail::operation> kind = {}) const;
+  std::size_t requests(std::optional<request_kind> kind = {}) const;
   std::uint64_t steps() const noexcept { return time_.steps(); }
   fake_ensemble& ensemble() noexcept { return ensemble_; }
   /// Told of every line of the story; for the eyes of whoever looks into a failure.
@@ -63,6 +64,12 @@ class history final : queue_watcher {
     bool done = false;
   };
 
+  struct pending_commit {
+    std::shared_ptr<detail::fenced_commit> begun;
+    std::size_t number = 0;
+    actor* unlocks = nullptr;  // when the outcome is known
+  };
+
   void add_object(unsigned client, unsigned lock);
 
   // What users do: history_users.cpp
@@ -82,11 +89,20 @@ class history final : queue_watcher {
   void unlock(actor& who);
   void as_user(const simulated_client& of, duration after, std::function<void()> what);
 
+  // Transactions: history_commits.cpp
+  detail::fenced_steps draw_steps(unsigned lock, std::size_t number, bool releases);
+  void commit_later(actor& who);
+  void commit_and_unlock(actor& who);
+  void begin_commit(actor& who, const grant& held, std::size_t grant_number, bool releases);
+  void observe_commits();
+  void collect_writes();
+
   // What a grant is like: history_grants.cpp
   void begin_grant(actor& who);
   void look_at_queue(const actor& who, grant_record& grant, const queued_node* mine);
   void begin_downgrade(actor& who);
   void hunt(const actor& who);
+  void look_at_hold(const actor& who);
   void on_node_gone(path_id node) override;
   void on_node_replaced(path_id writer, path_id reader) override;
   void ambush(unsigned lock);
@@ -103,6 +119,7 @@ class history final : queue_watcher {
   void close_clients();
   void tell(const std::string& line);
   std::string lock_path(unsigned lock) const { return "/locks/" + std::string(1, static_cast<char>('a' + lock)); }
+  std::string data_path(unsigned lock) const { return "/data/" + std::to_string(lock); }
   std::vector<std::string> lock_paths() const;
 
   const history_plan plan_;
@@ -114,6 +131,7 @@ class history final : queue_watcher {
   std::vector<std::unique_ptr<simulated_client>> clients_;
   std::vector<std::unique_ptr<lock_object>> objects_;
   std::vector<std::unique_ptr<actor>> actors_;
+  std::vector<pending_commit> commits_;
   history_log log_;
   deletion_record deletions_;
   std::size_t deletions_seen_ = 0;

@@ -134,6 +134,17 @@ void check_revocation(const grants_in_order& grants, complaints& found) {
   }
 }
 
+/// What is held for too long ends then, and not earlier.
+void check_holds(const grants_in_order& grants, complaints& found) {
+  for (const auto* const each : grants) {
+    if (each->outstayed) found.push_back(fmt::format("hold: {}, valid for too long", name(*each)));
+    if (!each->ended_at) continue;
+    if (each->max_hold == detail::duration::zero() || *each->ended_at < each->granted_at + each->max_hold) {
+      found.push_back(fmt::format("hold: {}, said to be held too long before its time was over", name(*each)));
+    }
+  }
+}
+
 void check_nodes(const grants_in_order& grants, complaints& found) {
   for (const auto* const each : grants) {
     const bool is_excused = each->is_excused(each->granted_at, each->granted_at);
@@ -157,7 +168,7 @@ void check_local_order(const history_log& log, const grants_in_order& grants, co
     std::uint64_t instant = 0;
   };
   const auto later = [](const call_record* a, const call_record* b) { return !b || (a && a->entered > b->entered); };
-  std::array<sequence, 3> of_kinds;
+  std::array<sequence, 4> of_kinds;
   for (const auto* const each : grants) {
     const auto& call = log.calls[each->call];
     if (!call.in_turn) continue;
@@ -192,6 +203,46 @@ void check_calls(const history_log& log, complaints& found) {
   }
 }
 
+/// When it is committed, no other client has been granted the lock that had to wait for this grant: also if an operator
+/// has deleted its node. (Who waits in the same client may be let in before, and writes behind it, on the same session.)
+void check_write(const history_log& log, std::size_t number, detail::time_point time, complaints& found) {
+  const auto& write = log.commits[number];
+  const auto& mine = log.grants[write.grant];
+  for (const auto& each : log.grants) {
+    if (each.lock != mine.lock || each.client == mine.client || each.granted_at >= time) continue;
+    if ((write.reads && each.kind == contender_kind::read) || each.fence < mine.fence) continue;
+    found.push_back(fmt::format("commits: {} under {} after {}", number, to_string(write.fence), name(each)));
+  }
+}
+
+/// The outcome says what the ensemble has, and who has had a lock later writes later.
+void check_commits(const history_log& log, complaints& found) {
+  using outcome = commit_result::outcome;
+  std::vector<std::size_t> times(log.commits.size());
+  std::map<unsigned, std::array<fencing_token, 2>> largest;  // by lock: of writers, and of readers
+  for (const auto& [number, time] : log.writes) {
+    const auto& each = log.commits[number];
+    check_write(log, number, time, found);
+    ++times[number];
+    auto& [of_writers, of_readers] = largest[each.lock];
+    if (each.fence < of_writers || (!each.reads && each.fence < of_readers))
+      found.push_back(fmt::format("commits: {} under {} is behind a later grant", number, to_string(each.fence)));
+    auto& mine = each.reads ? of_readers : of_writers;
+    mine = std::max(mine, each.fence);
+  }
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const auto& each = log.commits[i];
+    const bool doubt = each.what == outcome::in_doubt;
+    const bool written = times[i] != 0;
+    if (!each.what && !each.failed) found.push_back(fmt::format("commits: {} has no end", i));
+    if (times[i] > 1) found.push_back(fmt::format("commits: {} is there {} times", i, times[i]));
+    if (!doubt && written != (each.what == outcome::committed)) {
+      found.push_back(fmt::format("commits: {} is {}, and was {}written", i,
+                                  each.what ? to_string(*each.what) : "failed", written ? "" : "not "));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> violations(const history_log& log) {
@@ -204,12 +255,14 @@ std::vector<std::string> violations(const history_log& log) {
     check_starvation(grants, found);
     check_revocation(grants, found);
     check_nodes(grants, found);
+    check_holds(grants, found);
   }
   for (const auto& [object, grants] : sorted_by(log, [&](const auto& each) { return log.calls[each.call].object; })) {
     check_local_exclusion(grants, found);
     check_local_order(log, grants, found);
   }
   check_calls(log, found);
+  check_commits(log, found);
   for (const auto& each : log.leftovers) found.push_back("left behind: " + each);
   return found;
 }

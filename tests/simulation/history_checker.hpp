@@ -12,6 +12,8 @@
 
 #include <latchkey/fencing_token.hpp>
 
+#include <latchkey/transaction.hpp>
+
 #include "base/deadline.hpp"
 #include "recipes/rules.hpp"
 
@@ -68,8 +70,11 @@ struct grant_record {
   std::uint32_t turns = 1;     ///< how many grants of a writer's place may follow once somebody is known to wait
   /// The places behind that must have been known to wait for this one by then, and for long enough.
   std::vector<std::int64_t> kept_waiting;
-  bool asked_to_release = false;  ///< its caller saw that, when it unlocked
-  excuses excused;                ///< operators deleted nodes: nobody can know of that at once
+  detail::duration max_hold{};                 ///< for how long it may last; zero: for ever
+  std::optional<detail::time_point> ended_at;  ///< when it was lost since it had lasted so long
+  bool outstayed = false;                      ///< it was valid after that time
+  bool asked_to_release = false;               ///< its caller saw that, when it unlocked
+  excuses excused;                             ///< operators deleted nodes: nobody can know of that at once
 
   bool deleted() const noexcept { return !excused.empty(); }
   bool is_excused(detail::time_point begin, detail::time_point end) const noexcept {
@@ -77,9 +82,28 @@ struct grant_record {
   }
 };
 
+/// One transaction under a grant, which writes its number.
+struct commit_record {
+  unsigned lock = 0;
+  std::size_t grant = 0;
+  fencing_token fence;
+  bool reads = false;   ///< the grant is that of a reader
+  bool marked = false;  ///< it has a marker
+  std::optional<commit_result::outcome> what{};
+  bool failed = false;  ///< with an error in place of an outcome
+};
+
+/// One transaction that the ensemble has taken.
+struct write_record {
+  std::size_t commit = 0;  ///< its number
+  detail::time_point time;
+};
+
 struct history_log {
   std::vector<call_record> calls;
   std::vector<grant_record> grants;
+  std::vector<commit_record> commits;
+  std::vector<write_record> writes;    ///< in the order of the ensemble
   std::vector<std::string> leftovers;  ///< what was still there when all was done
 };
 

@@ -27,6 +27,7 @@ void history::begin_grant(actor& who) {
   grant.granted = grant.last_valid = time_.steps();
   grant.granted_at = grant.last_valid_at = time_.now();
   grant.turns = object.handle.settings().turns;
+  grant.max_hold = object.handle.settings().max_hold;
   if (who.what == wish::downgrade) grant.downgraded_from = who.grant_number;
   const auto* const mine = queues_.at(object.lock, grant.fence.czxid);
   // Of a node that an operator has deleted nobody knows which place it was: it counts as one of its own.
@@ -45,8 +46,15 @@ void history::begin_grant(actor& who) {
   const auto interest = random.below(8);
   if (interest < 2) who.held.stop_token();  // somebody wants to be told
   if (interest == 2) who.held.asked_to_release();
+  if (interest == 3) who.held.stop_token(object.handle.client().core()->lease_keeper().longest_warning());
   const bool downgrade = who.mode == contender_kind::write && random.chance(object.plan->downgrades);
-  as_user(object.handle.client(), hold, [this, &who, downgrade] { downgrade ? begin_downgrade(who) : unlock(who); });
+  const bool commits = plan_.commits > 0 && random.chance(plan_.commits);
+  if (commits) commit_later(who);
+  const bool releases = plan_.commits > 0 && !downgrade && random.chance(plan_.commits);
+  as_user(object.handle.client(), hold, [this, &who, downgrade, releases] {
+    if (downgrade) return begin_downgrade(who);
+    releases ? commit_and_unlock(who) : unlock(who);
+  });
   if (hunted) hunt(who);
   if (plan_.ambushed > 0 && faults_until_ > time_.now() && random.chance(plan_.ambushed)) ambush(object.lock);
 }
@@ -106,6 +114,19 @@ void history::hunt(const actor& who) {
     if (time_.random().below(4) != 0)
       connection->open_hole(time_.random().between(plan_.timeout / 2, plan_.timeout * 2));
   });
+}
+
+/// A process that was stopped ends what has lasted too long when it runs again.
+void history::look_at_hold(const actor& who) {
+  auto& grant = log_.grants[who.grant_number];
+  if (grant.max_hold == duration::zero()) return;
+  if (!grant.ended_at && who.held.loss() == loss_reason::held_too_long) grant.ended_at = time_.now();
+  const auto resumed = time_.resumed_at(who.object->handle.client().process());
+  const bool is_valid = who.held.valid_until() > time_.now();
+  if (is_valid && time_.now() > std::max(grant.granted_at + grant.max_hold, resumed) &&
+      time_.resumes_at(who.object->handle.client().process()) <= time_.now()) {
+    grant.outstayed = true;
+  }
 }
 
 /// However little is known to a client: its grant ends before its node does.

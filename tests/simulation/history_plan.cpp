@@ -89,6 +89,11 @@ void come_back(history_plan& plan, random_source& random) {
   if (random.coin()) plan.longest_hold = plan.timeout / 50;
 }
 
+/// Some hold for longer than they may.
+void limit_holds(history_plan& plan, random_source& random) {
+  for (auto& each : plan.locks) each.settings.max_hold = random.between(plan.longest_hold / 8, plan.longest_hold);
+}
+
 /// Who waits for a node that has gone hears of that only when he has waited long.
 void lose_transactions(history_plan& plan, random_source& random) {
   plan.weather.lose_every = random.between(plan.timeout / 2, plan.timeout * 4);
@@ -124,8 +129,10 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (random.below(4) == 0) plan.weather.ask_every = random.between(plan.timeout / 8, plan.timeout);
   plan.a_client_closes = random.below(6) == 0;
   plan.gather_beyond = 1 + random.below(3);
+  if (random.below(3) == 0) plan.commits = random.coin() ? 0.2 : 0.7;
   if (kind >= 3 && random.coin()) come_back(plan, random);
   if (!plan.operators && random.below(8) == 0) lose_transactions(plan, random);
+  if (random.below(3) == 0) limit_holds(plan, random);
   return plan;
 }
 

@@ -40,6 +40,7 @@ struct history_plan {
   double at_once = 0;             ///< how many callers come back right after they have unlocked
   double impatient = 0;           ///< how many calls are cancelled
   double kept = 0;                ///< how many calls of a fair lock take a place first, and wait for it later
+  double commits = 0;             ///< how many grants write to the data of the lock; how many release along with that
   std::size_t gather_beyond = 0;  ///< from so many deletions under way on they go together
   bool operators = false;
   double ambushed = 0;  ///< how many grants an operator waits for

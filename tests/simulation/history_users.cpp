@@ -40,7 +40,7 @@ void history::think(actor& who) {
 void history::begin_call(actor& who) {
   auto& random = time_.random();
   auto& lock = who.object->handle;
-  who.mode = contender_kind::lock;
+  who.mode = lock.settings().family == lock_family::election ? contender_kind::latch : contender_kind::lock;
   if (lock.settings().family == lock_family::shared) {
     who.mode = random.chance(who.object->plan->readers) ? contender_kind::read : contender_kind::write;
   }

@@ -2,11 +2,12 @@
 #include "simulation/queue_record.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace latchkey::testing {
 queue_record::queue_record(fake_ensemble& ensemble, const std::vector<std::string>& paths, queue_watcher& told)
-    : ensemble_{ensemble}, told_{told}, queues_(paths.size()), newest_(paths.size()) {
+    : ensemble_{ensemble}, told_{told}, queues_(paths.size()) {
   for (const auto& path : paths) paths_.push_back(ensemble.paths().intern(path));
 }
 
@@ -26,10 +27,10 @@ void queue_record::catch_up() {
         break;
       }
       case commit_kind::removed:
-        remove(what.path);
+        remove(what.path, what.zxid);
         break;
       case commit_kind::session_over:
-        for (const auto path : what.gone) remove(path);
+        for (const auto path : what.gone) remove(path, what.zxid);
         break;
       default:
         break;
@@ -38,9 +39,11 @@ void queue_record::catch_up() {
 }
 
 const queued_node* queue_record::at(unsigned lock, std::int64_t czxid) const {
-  const auto& queue = queues_[lock];
-  const auto found = std::find_if(queue.begin(), queue.end(), [=](const auto& each) { return each.takes(czxid); });
-  return found == queue.end() ? nullptr : &*found;
+  const queued_node* newest = nullptr;
+  for (const auto& each : queues_[lock]) {
+    if (each.takes(czxid) && (!newest || newest->position < each.position)) newest = &each;
+  }
+  return newest;
 }
 
 const queued_node* queue_record::known(const std::string& path) const {
@@ -65,25 +68,24 @@ std::vector<queued_node>* queue_record::queue_of(path_id node) {
   return lock ? &queues_[*lock] : nullptr;
 }
 
-/// @param begin of its tokens, if that is not its creation
 /// @param writer whose place it takes
-void queue_record::add(const commit& what, std::optional<std::int64_t> begin, const queued_node* writer) {
+/// @returns the node; nothing when it is none of a contender.
+queued_node* queue_record::add(const commit& what, const queued_node* writer) {
   const auto place = detail::parse_contender(ensemble_.paths().name(what.path));
-  if (!place) return;
-  queued_node made{what.path, place->kind, what.zxid, begin.value_or(what.zxid), what.time, what.owner};
+  if (!place) return nullptr;
+  queued_node made{what.path, place->kind, what.zxid, what.zxid, what.zxid, what.time, what.owner};
   if (writer) {
     made.position = writer->position;
     made.begin = writer->begin;
+    made.end = writer->end;
     made.since = writer->since;
   }
-  const auto lock = *lock_of(what.path);
-  newest_[lock] = std::max(newest_[lock], made.position);
   known_[what.path] = made;
-  queues_[lock].push_back(made);
+  return &queue_of(what.path)->emplace_back(made);
 }
 
 /// A reader takes the place of its writer, whose number it has. Whoever goes to the end keeps his token if nobody has
-/// come meanwhile; otherwise he knows only that he is younger than those ahead.
+/// come meanwhile. Otherwise he has one of a list, or that of his node.
 void queue_record::add_instead(const commit& what, path_id old) {
   auto* const queue = queue_of(what.path);
   const auto at = std::find_if(queue->begin(), queue->end(), [=](const auto& each) { return each.node == old; });
@@ -93,20 +95,27 @@ void queue_record::add_instead(const commit& what, path_id old) {
   const auto before = *at;
   if (now->number == then->number) {
     queue->erase(at);
-    add(what, {}, &before);
+    add(what, &before);
     told_.on_node_replaced(old, what.path);
   } else {
-    add(what, now->number == then->number + 1 ? before.begin : newest_[*lock_of(what.path)] + 1);
-    remove(old);
+    auto* const made = add(what);
+    if (now->number == then->number + 1) {
+      made->begin = before.begin;
+    } else {
+      made->end = std::numeric_limits<std::int64_t>::max();
+    }
+    known_[what.path] = *made;
+    remove(old, what.zxid);
   }
 }
 
-void queue_record::remove(path_id node) {
+void queue_record::remove(path_id node, std::int64_t zxid) {
   auto* const queue = queue_of(node);
   if (!queue) return;
   const auto at = std::find_if(queue->begin(), queue->end(), [=](const auto& each) { return each.node == node; });
   if (at == queue->end()) return;
   queue->erase(at);
+  if (auto& gone = known_[node]; gone.end > gone.position) gone.end = std::min(gone.end, zxid - 1);
   told_.on_node_gone(node);
 }
 

@@ -18,11 +18,12 @@ struct queued_node {
   path_id node = 0;
   detail::contender_kind kind{};
   std::int64_t position = 0;  ///< what orders the queue: the zxid of its creation; a reader takes that of its writer
-  std::int64_t begin = 0;     ///< its tokens have anything from `begin` to `position`: see `add_instead`
+  std::int64_t begin = 0;     ///< its tokens have anything from `begin` to `end`: see `add_instead`
+  std::int64_t end = 0;       ///< beyond `position`: the token may be that of a list, from then on
   time_point since;
   std::int64_t session = 0;
 
-  bool takes(std::int64_t czxid) const noexcept { return begin <= czxid && czxid <= position; }
+  bool takes(std::int64_t czxid) const noexcept { return begin <= czxid && czxid <= end; }
 };
 
 /// Hears what becomes of nodes.
@@ -57,15 +58,14 @@ class queue_record {
  private:
   std::optional<std::size_t> lock_of(path_id node) const;
   std::vector<queued_node>* queue_of(path_id node);
-  void add(const commit& what, std::optional<std::int64_t> begin = {}, const queued_node* writer = nullptr);
+  queued_node* add(const commit& what, const queued_node* writer = nullptr);
   void add_instead(const commit& what, path_id old);
-  void remove(path_id node);
+  void remove(path_id node, std::int64_t zxid);
 
   fake_ensemble& ensemble_;
   queue_watcher& told_;
   std::vector<path_id> paths_;
   std::vector<std::vector<queued_node>> queues_;
-  std::vector<std::int64_t> newest_;                // when the newest place of each was taken
   std::unordered_map<path_id, queued_node> known_;  // all there have ever been
   std::size_t seen_ = 0;
 };

@@ -51,27 +51,24 @@ class recording_client final : public detail::connector_listener {
   }
   std::uint64_t sync() { return send({.kind = detail::operation::sync, .path = "/"}); }
   std::uint64_t check(std::vector<std::string> paths) {
-    return send({.kind = detail::operation::check, .paths = std::move(paths)});
+    return transact(steps_for(detail::step::operation::check, std::move(paths)));
   }
 
   std::uint64_t set(std::string path, std::string data) {
     return send({.kind = detail::operation::set, .path = std::move(path), .data = std::move(data)});
   }
   std::uint64_t remove_all(std::vector<std::string> paths) {
-    return send({.kind = detail::operation::remove_all, .paths = std::move(paths)});
+    return transact(steps_for(detail::step::operation::remove, std::move(paths)));
   }
   std::uint64_t replace(std::string old, std::string path, std::string data = "data") {
-    return send({.kind = detail::operation::replace,
-                 .path = std::move(path),
-                 .data = std::move(data),
-                 .paths = {std::move(old)}});
+    return create_and_remove(std::move(path), std::move(data), detail::create_mode::ephemeral, std::move(old));
   }
   std::uint64_t requeue(std::string old, std::string prefix) {
-    return send({.kind = detail::operation::requeue,
-                 .path = std::move(prefix),
-                 .data = "data",
-                 .mode = detail::create_mode::ephemeral_sequential,
-                 .paths = {std::move(old)}});
+    return create_and_remove(std::move(prefix), "data", detail::create_mode::ephemeral_sequential, std::move(old));
+  }
+
+  std::uint64_t transact(std::vector<detail::step> steps) {
+    return send({.kind = detail::operation::transact, .steps = std::move(steps)});
   }
 
   /// Runs until the answer is there. @returns nothing when none came within a minute.
@@ -122,6 +119,11 @@ class recording_client final : public detail::connector_listener {
   std::vector<std::pair<std::uint64_t, detail::reply>> replies;
 
  private:
+  std::uint64_t create_and_remove(std::string path, std::string data, detail::create_mode mode, std::string old) {
+    using of = detail::step::operation;
+    return transact({{.what = of::create, .path = std::move(path), .data = std::move(data), .mode = mode},
+                     {.what = of::remove, .path = std::move(old)}});
+  }
   void on_opened(std::uint64_t, std::unique_ptr<detail::znodes> session, std::string why) override {
     log.push_back({.what = heard::kind::opened, .path = {}, .time = time_.now()});
     handle = std::move(session);

@@ -52,8 +52,9 @@ class simulated_client {
     return monitor_->run(std::forward<Callable>(what));
   }
 
-  std::shared_ptr<detail::cohort> cohort(std::string path, detail::cohort_options options = {}) {
-    auto made = std::make_shared<detail::cohort>(core_, std::move(path), detail::contender_kind::lock, options);
+  std::shared_ptr<detail::cohort> cohort(std::string path, detail::cohort_options options = {},
+                                         detail::contender_kind kind = detail::contender_kind::lock) {
+    auto made = std::make_shared<detail::cohort>(core_, std::move(path), kind, std::move(options));
     made->open();
     return made;
   }
@@ -65,8 +66,8 @@ class simulated_client {
     return made;
   }
 
-  std::shared_ptr<detail::fair_line> fair_line(std::string path) {
-    return std::make_shared<detail::fair_line>(core_, std::move(path));
+  std::shared_ptr<detail::fair_line> fair_line(std::string path, duration max_hold = {}) {
+    return std::make_shared<detail::fair_line>(core_, std::move(path), std::string{}, max_hold);
   }
 
   /// Begins to close; `closed()` when that is done.

@@ -15,22 +15,28 @@ std::string_view to_string(lock_family family) noexcept {
       return "fair";
     case lock_family::shared:
       return "shared";
+    case lock_family::election:
+      return "election";
   }
   return "?";
 }
 
 simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_settings settings)
     : client_{client}, settings_{settings} {
-  const detail::cohort_options options{settings.turns, settings.linger};
+  const detail::cohort_options options{settings.turns, settings.linger, {}, settings.max_hold};
   switch (settings.family) {
     case lock_family::turns:
       turns_ = client.cohort(std::move(path), options);
       break;
     case lock_family::fair:
-      fair_ = client.fair_line(std::move(path));
+      fair_ = client.fair_line(std::move(path), settings.max_hold);
       break;
     case lock_family::shared:
-      shared_ = client.shared_state(std::move(path), options, {settings.share_for, settings.linger});
+      shared_ =
+          client.shared_state(std::move(path), options, {settings.share_for, settings.linger, {}, settings.max_hold});
+      break;
+    case lock_family::election:
+      turns_ = client.cohort(std::move(path), {.turns = 0, .record = settings.id}, contender_kind::latch);
       break;
   }
 }

@@ -13,7 +13,7 @@
 
 namespace latchkey::testing {
 
-enum class lock_family : std::uint8_t { turns, fair, shared };
+enum class lock_family : std::uint8_t { turns, fair, shared, election };
 
 std::string_view to_string(lock_family family) noexcept;
 
@@ -22,6 +22,8 @@ struct lock_settings {
   std::uint32_t turns = 16;
   duration linger{};
   duration share_for{};
+  duration max_hold{};
+  std::string id = "candidate";  ///< of an election
 };
 
 /// What its callers do is said with the mode: to read, to write, or, of the other families, to lock.

@@ -217,7 +217,7 @@ TEST_SUITE("fake writes") {
     fault_plan plan;
     plan.late_write = 0;
     stage here{plan};
-    here.client.connector.set_trap(operation::replace, trap::lost_before_effect);
+    here.client.connector.set_trap(request_kind::replace, trap::lost_before_effect);
     CHECK(here.client.code(here.client.replace(here.old, "/q/new")) == reply_code::unknown_outcome);
     REQUIRE(here.client.connect());
     here.client.connector.set_trap(operation::set, trap::lost_before_effect);
@@ -233,7 +233,7 @@ TEST_SUITE("fake writes") {
     CHECK(here.client.code(here.client.set(here.old, "new")) == reply_code::unknown_outcome);
     CHECK(here.ensemble.data(here.old) == "new");
     REQUIRE(here.client.connect());
-    here.client.connector.set_trap(operation::replace, trap::lost_after_effect);
+    here.client.connector.set_trap(request_kind::replace, trap::lost_after_effect);
     CHECK(here.client.code(here.client.replace(here.old, "/q/new")) == reply_code::unknown_outcome);
     CHECK(here.has_only("/q/new"));
   }
@@ -242,7 +242,7 @@ TEST_SUITE("fake writes") {
     int happened = 0;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
       stage here{{}, seed};
-      here.client.connector.set_trap(operation::replace, trap::lost_then_late);
+      here.client.connector.set_trap(request_kind::replace, trap::lost_then_late);
       CHECK(here.client.code(here.client.replace(here.old, "/q/new")) == reply_code::unknown_outcome);
       here.time.run_for(2s);
       REQUIRE(here.queue().size() == 1);

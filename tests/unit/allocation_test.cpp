@@ -43,7 +43,7 @@ std::size_t allocations_of(Callable what) {
 TEST_SUITE("allocations") {
   TEST_CASE("a turn among local callers takes no memory, for as long as nobody outside waits") {
     calm_world w;
-    simulated_lock lock{w.one, "/q", {lock_family::turns}};
+    simulated_lock lock{w.one, "/q", {.family = lock_family::turns, .max_hold = 1h}};
     simulated_lock::call waiting;
     std::uint64_t fiber = 1;
     const auto turn = [&] {  // one comes, the one ahead leaves, so that it has the lock

@@ -22,7 +22,7 @@ TEST_SUITE("closing") {
     w.one.connector().forget_sent();
     w.one.close();
     REQUIRE(w.eventually([&] { return w.one.closed(); }));
-    CHECK(w.one.connector().sent(operation::check) == 0);
+    CHECK(w.one.connector().sent(request_kind::check) == 0);
     CHECK(w.one.connector().sent(operation::children) == 0);
     CHECK(w.ensemble.children("/q").empty());
     for (const auto& each : calls) CHECK(each->what == outcome::failed);

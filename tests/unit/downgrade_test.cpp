@@ -76,7 +76,7 @@ TEST_SUITE("downgrade") {
       downgrade_world w;
       const auto writer = w.other.enter(1, contender_kind::write);
       REQUIRE(w.queued(2));
-      w.one.connector().set_trap(operation::replace, what);
+      w.one.connector().set_trap(request_kind::replace, what);
       REQUIRE(w.ends(w.lock.downgrade(1), outcome::granted));
       CHECK(w.lock.current(1, contender_kind::read));
       CHECK(w.queued(2));
@@ -92,7 +92,7 @@ TEST_SUITE("downgrade") {
       downgrade_world w;
       const auto timeout = w.one.session_timeout();
       w.time.run_for(timeout * twelfths / 12);
-      w.one.connector().set_trap(operation::replace, trap::lost_after_effect);
+      w.one.connector().set_trap(request_kind::replace, trap::lost_after_effect);
       REQUIRE(w.ends(w.lock.downgrade(1), outcome::granted));
       w.time.run_for(timeout);
       CHECK(w.lock.current(1, contender_kind::read));
@@ -117,7 +117,7 @@ TEST_SUITE("downgrade") {
 
   TEST_CASE("the session is lost meanwhile: the downgrade fails, and nothing stays behind") {
     downgrade_world w;
-    w.one.connector().set_trap(operation::replace, trap::lost_before_effect);
+    w.one.connector().set_trap(request_kind::replace, trap::lost_before_effect);
     const auto call = w.lock.downgrade(1);
     w.ensemble.expire(w.session(w.one));
     REQUIRE(w.ends(call, outcome::failed));

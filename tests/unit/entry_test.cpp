@@ -78,7 +78,7 @@ TEST_SUITE("entry") {
       const auto cohort = w.one.cohort("/q");
       CHECK(w.ends(w.enter(w.one, *cohort), outcome::granted));
       const auto held = cohort->held();
-      w.one.connector().set_trap(detail::operation::check, trap::stuck);
+      w.one.connector().set_trap(request_kind::check, trap::stuck);
       w.time.run_for(timeout * sixteenths / 16 + 1ms);
       w.one.run([&] {
         w.one.core()->session().submit({.kind = detail::operation::get, .path = "/other"}, [](detail::reply&) {});
@@ -100,7 +100,7 @@ TEST_SUITE("entry") {
       CHECK(w.ends(w.enter(w.one, *first), outcome::granted));
       const auto waits = w.enter(w.two, *second);
       w.time.run_for(timeout * part / 36);
-      w.two.connector().set_trap(detail::operation::check, trap::stuck);
+      w.two.connector().set_trap(request_kind::check, trap::stuck);
       first->unlock();
       CHECK(w.ends(waits, outcome::granted));
       const auto held = second->held();
@@ -124,7 +124,7 @@ TEST_SUITE("entry") {
       w.time.pause(w.one.process(), w.time.now() + stopped_for);
       w.one.connector().forget_sent();
       w.time.run_for(stopped_for + timeout);
-      CHECK(w.one.connector().sent(detail::operation::check) <= 6);
+      CHECK(w.one.connector().sent(request_kind::check) <= 6);
       cohort->shut();
     }
   }
@@ -189,12 +189,12 @@ TEST_SUITE("entry") {
       REQUIRE(w.queued(2));
       w.time.run_for(waited);
       // Of that which waits for longer than `report_waits_after`: whether the holder's node is there.
-      CHECK(w.two.connector().sent(detail::operation::check) == (waited > 1s ? 1 : 0));
+      CHECK(w.two.connector().sent(request_kind::check) == (waited > 1s ? 1 : 0));
       w.two.connector().forget_sent();
       holder->unlock();
       REQUIRE(w.ends(call, outcome::granted));
-      CHECK(w.two.connector().sent(detail::operation::check) == (waited > 1s ? 1 : 0));
-      CHECK(w.two.connector().sent() == w.two.connector().sent(detail::operation::check));
+      CHECK(w.two.connector().sent(request_kind::check) == (waited > 1s ? 1 : 0));
+      CHECK(w.two.connector().sent() == w.two.connector().sent(request_kind::check));
       holder->shut();
       waiter->shut();
     }

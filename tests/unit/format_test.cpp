@@ -31,6 +31,8 @@ TEST_SUITE("format") {
     CHECK(streamed(contender::kind::read) == "read");
     CHECK(fmt::format("{}", client_event::kind::session_expired) == "session expired");
     CHECK(streamed(log_level::warning) == "warning");
+    CHECK(fmt::format("{}", commit_result{.what = commit_result::outcome::refused, .step = 1, .why = "ZNOAUTH"}) ==
+          "refused: step 1, ZNOAUTH");
 #ifdef __cpp_lib_format
     CHECK(std::format("{:>16}|", loss_reason::node_deleted) == "    node deleted|");
     CHECK(std::format("{}", token) == "000000000000001000000007");

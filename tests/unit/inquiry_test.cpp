@@ -80,9 +80,9 @@ TEST_SUITE("inquiry") {
     asking_client w;
     const auto asked = w.ask_for(1000);
     for (int i = 0; i < 100; ++i) w.answer_one();
-    w.ask({.kind = operation::check, .paths = {"/a"}});
+    w.ask({.kind = operation::transact, .steps = {{.path = "/a"}}});
     std::size_t before = 0;
-    while (w.opener->sent[before].what.kind != operation::check) ++before;
+    while (w.opener->sent[before].what.kind != operation::transact) ++before;
     CHECK(before == inquiry::most_at_once);
     w.own->run([&] { asked->cancel(); });
   }

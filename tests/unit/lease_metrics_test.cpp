@@ -34,8 +34,9 @@ TEST_SUITE("lease metrics") {
     const auto now = w.counts();
     CHECK(now.reads - before.reads == to.sent(operation::children) + to.sent(operation::get));
     CHECK(now.writes - before.writes == to.sent(operation::create) + to.sent(operation::remove));
-    CHECK(now.transactions - before.transactions == to.sent(operation::check) + to.sent(operation::remove_all) +
-                                                        to.sent(operation::replace) + to.sent(operation::requeue));
+    CHECK(now.transactions - before.transactions == to.sent(request_kind::check) + to.sent(request_kind::remove_all) +
+                                                        to.sent(request_kind::replace) +
+                                                        to.sent(request_kind::requeue));
     CHECK(now.syncs - before.syncs == to.sent(operation::sync));
     CHECK(now.writes > before.writes);
     CHECK(now.syncs > before.syncs);

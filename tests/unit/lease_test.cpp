@@ -41,7 +41,7 @@ struct lone_client {
     return time.run_until([&] { return call->what == outcome::granted; }, time.now() + most);
   }
   grant held() { return lock.current(1, contender_kind::lock); }
-  std::uint64_t sent(operation kind) { return client.connector().sent(kind); }
+  std::uint64_t sent(request_kind kind) { return client.connector().sent(kind); }
 };
 
 fault_plan slow_quorum(duration write) {
@@ -61,7 +61,7 @@ TEST_SUITE("lease") {
     CHECK(w.sent(operation::sync) == 30);
     CHECK(w.client.connector().sent() == 0);
     CHECK(w.locked_within(100ms));
-    CHECK(w.sent(operation::check) == 0);
+    CHECK(w.sent(request_kind::check) == 0);
     CHECK(w.held().valid_until() > w.time.now() + 4s);
   }
 
@@ -77,7 +77,7 @@ TEST_SUITE("lease") {
         w.time.run_for(1s);
         CHECK(held.valid_until() > w.time.now() + 6s);
       }
-      CHECK(w.sent(operation::check) == 40);
+      CHECK(w.sent(request_kind::check) == 40);
       CHECK(w.sent(operation::sync) == 80);
     }
   }
@@ -110,10 +110,10 @@ TEST_SUITE("lease") {
       w.lock.leave(1, contender_kind::lock);
       w.time.run_for(120s);
       CHECK(w.locked_within(30s));
-      CHECK(w.sent(operation::check) <= 8 * 18);  // one a beat
-      const auto before = w.sent(operation::check);
+      CHECK(w.sent(request_kind::check) <= 8 * 18);  // one a beat
+      const auto before = w.sent(request_kind::check);
       w.time.run_for(100s);
-      CHECK(w.sent(operation::check) - before <= 8 * 10);
+      CHECK(w.sent(request_kind::check) - before <= 8 * 10);
     }
   }
 

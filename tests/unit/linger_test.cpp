@@ -117,19 +117,19 @@ TEST_SUITE("linger") {
     linger_world w;
     w.one.connector().forget_sent();
     w.time.run_for(1min);
-    CHECK(w.one.connector().sent(operation::check) <= 1);
+    CHECK(w.one.connector().sent(request_kind::check) <= 1);
     w.one.connector().forget_sent();
     const auto call = w.lock.enter(1, contender_kind::lock);
     CHECK(call->what == outcome::waiting);
     REQUIRE(w.ends(call, outcome::granted));
-    CHECK(w.one.connector().sent(operation::check) == 1);
+    CHECK(w.one.connector().sent(request_kind::check) == 1);
     CHECK(w.one.connector().sent() == 1);
   }
 
   TEST_CASE("a try for a place that cannot be proved is refused with the connection") {
     linger_world w;
     w.time.run_for(1min);
-    w.one.connector().set_trap(operation::check, trap::lost_before_effect);
+    w.one.connector().set_trap(request_kind::check, trap::lost_before_effect);
     const auto call = w.lock.enter(1, contender_kind::lock, detail::at_once);
     CHECK(w.ends(call, outcome::refused));
     CHECK(w.queued(0));

@@ -194,11 +194,20 @@ TEST_SUITE("liveness") {
       CHECK(after(from, deadline_passed) == lost);
       CHECK(after(from, ended) == lost);
       CHECK(after(from, unlocked) == released);
+      CHECK(after(from, release_sent) == releasing);
+      CHECK(is_held(from));
       CHECK_FALSE(is_over(from));
     }
+    for (const auto event : {proof_overdue, proof, release_sent}) CHECK(after(releasing, event) == releasing);
+    for (const auto event : {deadline_passed, ended}) CHECK(after(releasing, event) == lost);
+    CHECK(after(releasing, unlocked) == released);
+    CHECK(after(releasing, release_refused) == held);
+    CHECK_FALSE(is_held(releasing));
+    CHECK_FALSE(is_over(releasing));
     for (const auto from : {lost, released}) {
       CHECK(is_over(from));
-      for (const auto event : {proof_overdue, proof, deadline_passed, ended, unlocked})
+      CHECK_FALSE(is_held(from));
+      for (const auto event : {proof_overdue, proof, deadline_passed, ended, unlocked, release_sent, release_refused})
         CHECK(after(from, event) == from);
     }
   }

@@ -75,7 +75,7 @@ TEST_SUITE("lost transaction") {
       locks.push_back(std::make_unique<simulated_lock>(w.one, path, lock_settings{lock_family::turns}));
       locks.back()->enter(1, contender_kind::lock);
     }
-    const auto looks = [&] { return w.one.connector().sent(operation::check); };
+    const auto looks = [&] { return w.one.connector().sent(request_kind::check); };
     // The first call begins the rounds, a quarter of the time apart; the others have waited long at the one after it.
     REQUIRE(w.eventually([&] { return looks() > 1; }));
     w.time.run_for(1s);

@@ -50,7 +50,7 @@ TEST_SUITE("neighbours") {
     CHECK(w.queued(0));
     CHECK(w.one.connector().sent(operation::create) == 9);
     CHECK(w.one.connector().sent(operation::remove) == 1);
-    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 1);
     CHECK(w.one.connector().sent(operation::get) == 11);      // each its own, for which nobody waits; and the parent
     CHECK(w.one.connector().sent(operation::children) == 1);  // the first to come after one that came alone
     CHECK(w.one.connector().sent() == 23);

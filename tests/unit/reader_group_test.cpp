@@ -82,7 +82,7 @@ TEST_SUITE("readers") {
     const auto third = w.lock.enter(3, contender_kind::read);
     REQUIRE(w.ends(second, outcome::granted));
     CHECK(third->what == outcome::granted);
-    CHECK(w.one.connector().sent(operation::check) == 1);
+    CHECK(w.one.connector().sent(request_kind::check) == 1);
     CHECK(w.one.connector().sent() <= 2);  // and whether a writer waits
     CHECK(w.ensemble.children("/q").size() == 2);
     CHECK(writer->what == outcome::waiting);
@@ -138,7 +138,7 @@ TEST_SUITE("readers") {
     between_two_proofs w{0ms};
     const auto writer = w.writer_comes();
     const auto late = w.lock.enter(2, contender_kind::read);
-    CHECK(w.one.connector().sent(operation::check) == 0);
+    CHECK(w.one.connector().sent(request_kind::check) == 0);
     REQUIRE(w.queued(3));
     w.lock.leave(1, contender_kind::read);
     REQUIRE(w.ends(writer, outcome::granted));

@@ -74,7 +74,7 @@ TEST_SUITE("reaper") {
     CHECK(w.one.connector().sent(operation::remove) == 8);
     REQUIRE(w.eventually([&] { return w.one.unfinished().empty(); }));
     CHECK(w.one.connector().sent(operation::remove) == 8);
-    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 1);
     for (int i = 0; i < 20; ++i) CHECK(w.ensemble.children("/of-" + std::to_string(i)).empty());
   }
 
@@ -87,13 +87,13 @@ TEST_SUITE("reaper") {
     for (const auto& each : w.places) {
       each->cancel();
       CHECK(w.one.connector().sent(operation::remove) == alone);
-      CHECK(w.one.connector().sent(operation::remove_all) == (each == w.places.back() ? 1 : 0));
+      CHECK(w.one.connector().sent(request_kind::remove_all) == (each == w.places.back() ? 1 : 0));
     }
     REQUIRE(w.ends(next, outcome::granted));
     CHECK(w.two.connector().sent() == 1);  // a list: nobody is left
     REQUIRE(w.eventually([&] { return w.one.unfinished().empty(); }));
     CHECK(w.one.connector().sent(operation::remove) == alone);
-    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 1);
     std::set<std::int64_t> transactions;
     for (const auto& each : w.ensemble.log()) {
       if (each.kind == commit_kind::removed) transactions.insert(each.zxid);
@@ -113,14 +113,14 @@ TEST_SUITE("reaper") {
     w.time.run_for(100ms);
     w.one.connector().forget_sent();
     w.give_up();
-    REQUIRE(w.eventually([&] { return w.one.connector().sent(operation::remove_all) == 1; }));
+    REQUIRE(w.eventually([&] { return w.one.connector().sent(request_kind::remove_all) == 1; }));
     for (const auto& each : late) each->cancel();
     CHECK(w.one.connector().sent(operation::remove) == alone);
-    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 1);
     REQUIRE(w.all_is_done());
     CHECK(w.eventually([&] { return w.ensemble.children("/r").empty(); }));
     CHECK(w.one.connector().sent(operation::remove) == alone);
-    CHECK(w.one.connector().sent(operation::remove_all) == 2);
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 2);
   }
 
   TEST_CASE("a deletion for which somebody else may wait does not wait for those of neighbours") {
@@ -130,12 +130,12 @@ TEST_SUITE("reaper") {
     w.time.run_for(100ms);
     w.one.connector().forget_sent();
     for (std::size_t i = 0; i < 10; ++i) w.places[i]->cancel();
-    REQUIRE(w.eventually([&] { return w.one.connector().sent(operation::remove_all) == 1; }));
+    REQUIRE(w.eventually([&] { return w.one.connector().sent(request_kind::remove_all) == 1; }));
     CHECK(w.one.connector().sent(operation::remove) == alone);
     w.places[10]->cancel();
     CHECK(w.one.connector().sent() == 2);
     other.leave(1, contender_kind::lock);
-    CHECK(w.one.connector().sent(operation::remove_all) == 2);  // and takes the eleventh along
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 2);  // and takes the eleventh along
     CHECK(w.eventually([&] { return w.ensemble.children("/r").empty() && w.ensemble.children("/q").size() == 9; }));
   }
 
@@ -150,7 +150,7 @@ TEST_SUITE("reaper") {
   TEST_CASE("what is gathered is deleted, whatever becomes of the answer") {
     for (const auto fate : {trap::lost_before_effect, trap::lost_after_effect, trap::lost_then_late}) {
       CAPTURE(static_cast<int>(fate));
-      for (const auto kind : {operation::remove, operation::remove_all}) {
+      for (const request_kind kind : {request_kind{operation::remove}, request_kind::remove_all}) {
         many_places w;
         w.one.connector().set_trap(kind, fate);
         w.give_up();
@@ -169,7 +169,7 @@ TEST_SUITE("reaper") {
     w.one.connector().forget_sent();
     w.give_up();
     REQUIRE(w.all_is_done());
-    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 1);
     CHECK(w.one.connector().sent(operation::remove) == alone + 1);
   }
 
@@ -178,7 +178,7 @@ TEST_SUITE("reaper") {
     w.one.close();
     CHECK(w.eventually([&] { return w.one.closed(); }));
     CHECK(w.ensemble.children("/q").empty());
-    CHECK(w.one.connector().sent(operation::remove_all) == 1);
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 1);
   }
 
   TEST_CASE("more than go into one transaction go in several") {
@@ -193,7 +193,7 @@ TEST_SUITE("reaper") {
     w.give_up();
     for (const auto& each : more) each->cancel();
     REQUIRE(w.all_is_done());
-    CHECK(w.one.connector().sent(operation::remove_all) == 3);  // of 128 at most
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 3);  // of 128 at most
   }
 
   TEST_CASE("a refused deletion is given up, gathered or not, and the session goes on") {

@@ -40,25 +40,26 @@ TEST_CASE("a list that no server sends is none, and not a part of one") {
 }
 
 TEST_CASE("of the data of a node the beginning is kept, and its size") {
-  const std::string large(most_data + 1, 'x');
+  constexpr std::size_t most = 4096;
+  const std::string large(most + 1, 'x');
   reply with;
-  copy_data(large.data(), static_cast<int>(large.size()), with);
-  CHECK(with.data == large.substr(0, most_data));
+  copy_data(large.data(), static_cast<int>(large.size()), most, with);
+  CHECK(with.data == large.substr(0, most));
   CHECK(with.data_size == large.size());
   reply exact;
-  copy_data(large.data(), static_cast<int>(most_data), exact);
+  copy_data(large.data(), static_cast<int>(most), most, exact);
   CHECK(exact.data.size() == exact.data_size);
 }
 
 TEST_CASE("a node may have no data, which a server may say in several ways") {
   for (const int size : {-1, 0, std::numeric_limits<int>::min(), 5}) {
     reply with;
-    copy_data(nullptr, size, with);
+    copy_data(nullptr, size, 1, with);
     CHECK(with.data.empty());
     CHECK(with.data_size == 0);
   }
   reply with;
-  copy_data("text", -1, with);
+  copy_data("text", -1, 1, with);
   CHECK(with.data.empty());
   CHECK(to_stat(nullptr).czxid == 0);
 }

@@ -61,7 +61,7 @@ TEST_SUITE("requeue at the end of a line") {
     REQUIRE(w.queued(2));
     w.leave();
     const auto again = w.lock->enter(1, mode);
-    CHECK(w.sent(operation::requeue) == 1);
+    CHECK(w.sent(request_kind::requeue) == 1);
     REQUIRE(w.ends(theirs, outcome::granted));
     CHECK(w.queued(2));
     CHECK(again->what == outcome::waiting);
@@ -92,7 +92,7 @@ TEST_SUITE("requeue at the end of a line") {
     w.one.connector().forget_sent();
     w.leave();
     const auto once_more = w.lock->enter(1, mode);
-    CHECK(w.sent(operation::requeue) == 1);
+    CHECK(w.sent(request_kind::requeue) == 1);
     CHECK(w.sent(operation::children) == 1);
     REQUIRE(w.ends(last, outcome::granted));
     REQUIRE(w.queued(2));
@@ -118,7 +118,7 @@ TEST_SUITE("requeue at the end of a line") {
     w.leave();
     const auto again = w.lock->enter(1, mode);
     REQUIRE(w.queued(3));
-    CHECK(w.sent(operation::requeue) == 1);
+    CHECK(w.sent(request_kind::requeue) == 1);
     CHECK(w.sent(operation::get) == 2);  // the one that it waits for; and its own, for which nobody waits
     CHECK(w.one.connector().sent() == 3);
     REQUIRE(w.theirs->what == outcome::granted);
@@ -195,7 +195,7 @@ TEST_SUITE("requeue at the end of a line") {
       w.lock->leave(fiber, mode);
     }
     REQUIRE(w.ends(theirs, outcome::granted));
-    CHECK(w.sent(operation::requeue) == 1);
+    CHECK(w.sent(request_kind::requeue) == 1);
     CHECK(w.sent(operation::remove) == 0);
     CHECK(w.queued(2));
   }

@@ -35,7 +35,7 @@ TEST_SUITE("requeue") {
       CHECK(w.number(w.first()) == w.number(place) + 1);
       place = w.first();
     }
-    CHECK(w.sent(operation::requeue) == 5);
+    CHECK(w.sent(request_kind::requeue) == 5);
     CHECK(w.one.connector().sent() == 5);
     w.leave();
     CHECK(w.nothing_is_left());
@@ -64,7 +64,7 @@ TEST_SUITE("requeue") {
     w.enter();
     w.leave();
     CHECK(w.sent(operation::remove) == 2);  // at once
-    CHECK(w.sent(operation::requeue) == 0);
+    CHECK(w.sent(request_kind::requeue) == 0);
     CHECK(w.nothing_is_left());
   }
 
@@ -74,9 +74,9 @@ TEST_SUITE("requeue") {
     w.ensemble.remove(w.intrude("-lock-", 7));  // the parent has counted it
     w.leave();
     w.enter();
-    CHECK(w.sent(operation::requeue) == 1);
+    CHECK(w.sent(request_kind::requeue) == 1);
     CHECK(w.sent(operation::children) == 1);
-    CHECK(w.sent(operation::get) == 1);
+    CHECK(w.sent(operation::get) == 0);  // the list tells a token
     CHECK(w.fence() > before);
     CHECK(w.fence().czxid == w.made());
   }
@@ -90,7 +90,7 @@ TEST_SUITE("requeue") {
       w.ensemble.remove("/q/" + w.ensemble.children("/q").front());
       if (parent_too) w.ensemble.remove("/q");
       w.enter();
-      CHECK(w.sent(operation::requeue) == 1);
+      CHECK(w.sent(request_kind::requeue) == 1);
       CHECK(w.fence() > before);
       CHECK(w.ensemble.children("/q").size() == 1);
       w.leave();
@@ -107,7 +107,7 @@ TEST_SUITE("requeue") {
         World w;
         w.time.run_for(seed * 7ms);
         const auto before = w.fence();
-        w.one.connector().set_trap(operation::requeue, fate);
+        w.one.connector().set_trap(request_kind::requeue, fate);
         w.leave();
         w.enter();
         CHECK(w.fence() > before);
@@ -123,10 +123,10 @@ TEST_SUITE("requeue") {
     for (const bool is_lost : {false, true}) {
       CAPTURE(is_lost);
       World w;
-      if (is_lost) w.one.connector().set_trap(operation::requeue, trap::lost_after_effect);
+      if (is_lost) w.one.connector().set_trap(request_kind::requeue, trap::lost_after_effect);
       w.leave();
       const auto again = w.lock->enter(1, mode);
-      CHECK(w.sent(operation::requeue) == 1);
+      CHECK(w.sent(request_kind::requeue) == 1);
       w.lock->cancel(again, mode);
       CHECK(again->what == outcome::refused);
       CHECK(w.nothing_is_left());

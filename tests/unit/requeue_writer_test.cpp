@@ -57,7 +57,7 @@ TEST_SUITE("requeue at the end of a line") {
     REQUIRE(w.queued(2));
     w.other.leave(1, contender_kind::read);
     REQUIRE(w.ends(again, outcome::granted));
-    CHECK(w.sent(operation::requeue) == 1);
+    CHECK(w.sent(request_kind::requeue) == 1);
     CHECK(w.fence().czxid <= w.made());
   }
 
@@ -67,7 +67,7 @@ TEST_SUITE("requeue at the end of a line") {
     REQUIRE(w.ends(w.behind, outcome::granted));
     REQUIRE(w.queued(2));
     CHECK(again->what == outcome::waiting);
-    CHECK(w.sent(operation::requeue) == 1);
+    CHECK(w.sent(request_kind::requeue) == 1);
     CHECK(w.sent(operation::children) == 0);
     CHECK(w.sent(operation::get) == 2);  // his, and its own: is it still there, and when was it made
     w.third.leave(1, contender_kind::read);

@@ -100,11 +100,29 @@ public final class CuratorContestant {
         InterProcessReadWriteLock both = new InterProcessReadWriteLock(client, path);
         for (int i = 0; i < 32; ++i) locks.add(both.readLock());
         return inThreads(locks, seconds);
+      case "locked_write":
+        return lockedWrite(client, path, seconds);
       case "try_held":
         return tryHeld(client, session(route, 1), path, seconds);
       default:
         throw new IllegalArgumentException("no such workload here: " + workload);
     }
+  }
+
+  private static double lockedWrite(CuratorFramework client, String path, double seconds) throws Exception {
+    InterProcessMutex lock = new InterProcessMutex(client, path);
+    String data = "/bench/curator/data";
+    byte[] written = new byte[100];
+    if (client.checkExists().forPath(data) == null) client.create().creatingParentsIfNeeded().forPath(data, written);
+    long count = 0;
+    long end = after(seconds);
+    while (System.nanoTime() < end) {
+      lock.acquire();
+      client.setData().forPath(data, written);
+      lock.release();
+      ++count;
+    }
+    return count;
   }
 
   private static double tryHeld(CuratorFramework client, CuratorFramework other, String path, double seconds)

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include <latchkey/election.hpp>
 #include <latchkey/fair_mutex.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
@@ -39,6 +40,11 @@ struct reentrant : reentrant_mutex {
 struct fair : fair_mutex {
   static constexpr bool one_place_each = true;
   using fair_mutex::fair_mutex;
+};
+
+struct candidate : election {
+  static constexpr bool one_place_each = false;
+  candidate(client& owner, std::string path) : election{owner, std::move(path)} {}
 };
 
 struct writer : shared_mutex {
@@ -134,6 +140,7 @@ struct two_of {
 #define LATCHKEY_PLAIN LATCHKEY_BOTH(plain_mutex, plain_mutex)
 #define LATCHKEY_REENTRANT LATCHKEY_BOTH(reentrant, reentrant)
 #define LATCHKEY_FAIR LATCHKEY_BOTH(fair, fair)
+#define LATCHKEY_CANDIDATES LATCHKEY_BOTH(candidate, candidate)
 #define LATCHKEY_TICKETS LATCHKEY_BOTH(ticketed, ticketed)
 #define LATCHKEY_WRITERS LATCHKEY_BOTH(writer, writer)
 #define LATCHKEY_LINGERING \
@@ -144,8 +151,9 @@ struct two_of {
 /// ticket's `enqueue()` waits for the place, however long that takes) ...
 #define LATCHKEY_PROMPT LATCHKEY_PLAIN, LATCHKEY_REENTRANT, LATCHKEY_FAIR, LATCHKEY_WRITERS, LATCHKEY_READERS
 /// ... those of which one caller has the lock at a time ...
-#define LATCHKEY_EXCLUSIVE \
-  LATCHKEY_PLAIN, LATCHKEY_REENTRANT, LATCHKEY_FAIR, LATCHKEY_TICKETS, LATCHKEY_WRITERS, LATCHKEY_LINGERING
+#define LATCHKEY_EXCLUSIVE                                                                                    \
+  LATCHKEY_PLAIN, LATCHKEY_REENTRANT, LATCHKEY_FAIR, LATCHKEY_CANDIDATES, LATCHKEY_TICKETS, LATCHKEY_WRITERS, \
+      LATCHKEY_LINGERING
 /// ... those that are not to be taken twice ...
 #define LATCHKEY_NOT_REENTRANT \
   LATCHKEY_PLAIN, LATCHKEY_FAIR, LATCHKEY_TICKETS, LATCHKEY_WRITERS, LATCHKEY_LINGERING, LATCHKEY_READERS

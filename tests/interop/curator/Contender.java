@@ -86,6 +86,8 @@ final class Contender implements Runnable {
                 return "revoked";
             case "lost": // waits for the end of the session
                 return "lost " + lost.get();
+            case "participants": // KIND PATH
+                return "participants\t" + locks.election(words[1], words[2]).participants();
             case "queue": // KIND PATH
                 return queue(words[1], words[2]);
             case "rounds": // PATH COUNT HISTORY HOLD_US KIND,KIND...
@@ -112,7 +114,7 @@ final class Contender implements Runnable {
         });
         client.start();
         client.blockUntilConnected();
-        locks = new Locks(client);
+        locks = new Locks(client, name);
         return "open " + session();
     }
 
@@ -148,7 +150,7 @@ final class Contender implements Runnable {
     }
 
     private void round(History history, String kind, long holdMicroseconds) throws Exception {
-        held = locks.mutex(kind.equals("downgrade") ? "write" : kind, path);
+        held = locks.of(kind.equals("downgrade") ? "write" : kind, path);
         held.acquire();
         hold(history, kind.equals("downgrade") ? "write" : kind, holdMicroseconds);
         if (kind.equals("downgrade")) {
@@ -163,13 +165,14 @@ final class Contender implements Runnable {
     }
 
     private void hold(History history, String kind, long microseconds) throws Exception {
+        final String as = held instanceof Election ? "mutex" : kind;
         final long granted = System.nanoTime();
-        final long session = session();
-        history.add("granted", name, kind, granted, session, 0);
+        final long session = held.isAcquiredInThisProcess() ? session() : 0;
+        history.add("granted", name, as, granted, session, 0);
         final long czxid = locks.czxid(held);
         if (microseconds > 0) {
             TimeUnit.MICROSECONDS.sleep(microseconds);
         }
-        history.add("released", name, kind, System.nanoTime(), session, czxid);
+        history.add("released", name, as, System.nanoTime(), session, czxid);
     }
 }

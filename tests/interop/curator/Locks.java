@@ -12,11 +12,14 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
 /** Curator's locks of one session: an object a path, as a service has them. */
 final class Locks {
     private final CuratorFramework client;
+    private final String name;
     private final Map<String, InterProcessMutex> mutexes = new HashMap<>();
     private final Map<String, InterProcessReadWriteLock> pairs = new HashMap<>();
 
-    Locks(CuratorFramework client) {
+    /** @param name the id of its candidates */
+    Locks(CuratorFramework client, String name) {
         this.client = client;
+        this.name = name;
     }
 
     InterProcessReadWriteLock pair(String path) {
@@ -37,11 +40,26 @@ final class Locks {
     }
 
     InterProcessLock of(String kind, String path) {
-        return kind.equals("semaphore_mutex") ? new InterProcessSemaphoreMutex(client, path) : mutex(kind, path);
+        switch (kind) {
+            case "semaphore_mutex":
+                return new InterProcessSemaphoreMutex(client, path);
+            case "latch":
+            case "selector":
+                return election(kind, path);
+            default:
+                return mutex(kind, path);
+        }
+    }
+
+    Election election(String kind, String path) {
+        return kind.equals("latch") ? new Election.OfLatch(client, path, name) : new Election.OfSelector(client, path, name);
     }
 
     /** @return the czxid of the node of the calling thread, 0 when it is gone */
     long czxid(InterProcessLock lock) throws Exception {
+        if (lock instanceof Election) {
+            return ((Election) lock).czxid();
+        }
         if (!(lock instanceof InterProcessMutex)) {
             return 0;
         }

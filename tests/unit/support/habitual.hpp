@@ -47,7 +47,7 @@ struct habitual : calm_world {
   /// @returns when that was made.
   std::int64_t made() { return ensemble.czxid(first()); }
 
-  std::uint64_t sent(operation kind) { return one.connector().sent(kind); }
+  std::uint64_t sent(request_kind kind) { return one.connector().sent(kind); }
   bool nothing_is_left() {
     return eventually([&] { return ensemble.children("/q").empty() && one.unfinished().empty(); });
   }

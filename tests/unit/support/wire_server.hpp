@@ -50,11 +50,14 @@ class wire_writer {
 /// written.
 class wire_server {
  public:
+  static constexpr std::size_t size_of_stat = 68;
+
   struct behaviour {
-    std::chrono::milliseconds timeout{4000};          ///< of every session
-    std::string list = wire_writer{}.add(0).bytes();  ///< what follows the header of an answer to getChildren
-    bool closes_on_requests = false;                  ///< instead of an answer, but to a ping
-    bool closes_on_watches = false;                   ///< when they are set again, after a reconnect
+    std::chrono::milliseconds timeout{4000};  ///< of every session
+    /// What follows the header of an answer to getChildren2: a list, and the stat of the parent.
+    std::string list = wire_writer{}.add(0).add_raw(std::string(size_of_stat, '\0')).bytes();
+    bool closes_on_requests = false;  ///< instead of an answer, but to a ping
+    bool closes_on_watches = false;   ///< when they are set again, after a reconnect
   };
 
   explicit wire_server(behaviour how)
@@ -154,8 +157,7 @@ class wire_server {
   }
 
   bool answer(int socket, std::int32_t xid, std::int32_t type) {
-    constexpr std::int32_t get_data = 4, get_children = 8, sync = 9, ping = 11, set_watches = 101, no_node = -101;
-    constexpr std::size_t size_of_stat = 68;
+    constexpr std::int32_t get_data = 4, sync = 9, ping = 11, get_children2 = 12, set_watches = 101, no_node = -101;
     if (how_.closes_on_requests && type != ping) return false;
     if (how_.closes_on_watches && type == set_watches) return false;
     wire_writer with;
@@ -163,7 +165,7 @@ class wire_server {
     switch (type) {
       case get_data:
         return write_frame(socket, with.add(0).add_text("").add_raw(std::string(size_of_stat, '\0')));
-      case get_children:
+      case get_children2:
         return write_frame(socket, with.add(0).add_raw(how_.list));
       case sync:
         return write_frame(socket, with.add(0).add_text("/"));

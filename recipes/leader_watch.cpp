@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/leader_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/path.hpp"
+#include "queue/admission.hpp"
+#include "queue/wait_list.hpp"
+#include "recipes/rules.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+/// @returns the name of the first contender among the children; empty if there is none.
+std::string first_of(const std::vector<std::string>& children) {
+  std::string first;
+  std::uint32_t lowest = 0;
+  for (const auto& name : children) {
+    const auto place = parse_contender(name);
+    if (!place) continue;
+    if (first.empty() || rank{place->number, name} < rank{lowest, first}) {
+      first = name;
+      lowest = place->number;
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+leader_watch::leader_watch(std::shared_ptr<client_core> core, std::string path, listener changed)
+    : core_{std::move(core)},
+      path_{std::move(path)},
+      absolute_{core_->absolute(path_)},
+      audience_{new audience{std::move(changed)}} {}
+
+void leader_watch::open() {
+  core_->monitor().run([this] {
+    require_working(*core_, path_);
+    observing_ = core_->add_observer(*this);
+    look();
+  });
+}
+
+void leader_watch::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
+  {
+    const std::lock_guard lock{audience_->calling};
+    audience_->left = true;
+  }
+  core_->monitor().run([this] {
+    core_->remove_observer(observing_);
+    forget();
+  });
+}
+
+leader_sighting leader_watch::now() {
+  return core_->monitor().run_unless_forked([this] { return seen_; });
+}
+
+template <class Callable>
+auto leader_watch::unless_stale(Callable what) {
+  return [weak = weak_from_this(), step = step_, what = std::move(what)](const auto&... with) {
+    if (const auto self = weak.lock(); self && self->step_ == step) what(*self, with...);
+  };
+}
+
+/// What has been seen is believed until the answer comes.
+void leader_watch::look() { list(false); }
+
+void leader_watch::list(bool watching) {
+  ++step_;
+  auto& session = core_->session();
+  session.forget(watch_);
+  core_->monitor().cancel(timer_);
+  if (!session.connected()) return;
+  request children{.kind = operation::children, .path = absolute_};
+  auto on_listed = unless_stale([watching](leader_watch& self, const reply& listed) {
+    if (listed.code == reply_code::no_node) return self.make_path();
+    if (listed.code != reply_code::ok) return self.not_answered(listed.code);
+    if (const auto first = first_of(listed.children); !first.empty()) return self.read(first);
+    if (!watching) return self.list(true);
+    self.see({.known = true});
+  });
+  if (!watching) return session.submit(std::move(children), std::move(on_listed));
+  watch_ = session.submit(std::move(children), std::move(on_listed),
+                          unless_stale([](leader_watch& self, watch_event) { self.look(); }));
+}
+
+void leader_watch::read(const std::string& name) {
+  ++step_;
+  core_->session().forget(watch_);
+  watch_ = core_->session().submit({.kind = operation::get, .path = join(absolute_, name)},
+                                   unless_stale([](leader_watch& self, const reply& read) {
+                                     if (read.code == reply_code::no_node) return self.look();
+                                     if (read.code != reply_code::ok) return self.not_answered(read.code);
+                                     self.on_read(read);
+                                   }),
+                                   unless_stale([](leader_watch& self, watch_event) { self.look(); }));
+}
+
+void leader_watch::on_read(const reply& read) {
+  leader found{read.data, {read.stat.czxid, 0}};
+  // `ask_to_release` has written over the id.
+  if (found.id == release_request)
+    found.id = seen_.who && seen_.who->term == found.term ? seen_.who->id : std::string{};
+  see({.known = true, .who = std::move(found)});
+}
+
+/// A new container is not deleted before it has had a child. Whoever may not create it looks again from time to time.
+void leader_watch::make_path() {
+  ++step_;
+  for (const auto& parent : ancestors(absolute_)) {
+    const bool of_chroot = parent.size() <= core_->chroot().size();
+    core_->session().submit({.kind = operation::create,
+                             .path = parent,
+                             .mode = of_chroot ? create_mode::persistent : create_mode::container},
+                            [](const reply&) {});
+  }
+  core_->session().submit({.kind = operation::create, .path = absolute_, .mode = create_mode::container},
+                          unless_stale([](leader_watch& self, const reply& made) {
+                            if (made.code == reply_code::ok || made.code == reply_code::node_exists) return self.look();
+                            if (is_lost(made.code)) return self.not_answered(made.code);
+                            self.see({.known = true});
+                            self.look_later();
+                          }));
+}
+
+void leader_watch::not_answered(reply_code code) {
+  if (!is_lost(code) && !std::exchange(denied_, true)) {
+    log(log_level::warning,
+        "the ensemble denies reading who leads; grant this client the permission r on the path and on its children",
+        {{"path", path_}, {"code", zookeeper_name(code)}});
+  }
+  see({});
+  look_later();
+}
+
+void leader_watch::look_later() {
+  timer_ = core_->monitor().in(core_->session().info().timeout, unless_stale([](leader_watch& self) {
+                                 self.timer_ = {};
+                                 self.look();
+                               }));
+}
+
+void leader_watch::forget() {
+  ++step_;
+  core_->session().forget(watch_);
+  core_->monitor().cancel(timer_);
+  see({});
+}
+
+void leader_watch::see(leader_sighting what) {
+  if (what.known) denied_ = false;
+  if (what == seen_) return;
+  seen_ = std::move(what);
+  if (!audience_->changed) return;
+  core_->post_if_open([to = audience_, seen = seen_] {
+    const std::lock_guard lock{to->calling};
+    if (!to->left) to->changed(seen);
+  });
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Follows the leader of an election.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <latchkey/leader_view.hpp>
+
+#include "session/client_core.hpp"
+
+namespace latchkey::detail {
+
+/// The first contender of a path, and its data. Lists the path, then reads that node with a watch. While there is none,
+/// the list has the watch. (A watch cannot be set on a missing node without staying there for ever, HAZARDS 10, so a
+/// missing path is created.) With the monitor held, except where stated.
+class leader_watch final : public session_observer, public std::enable_shared_from_this<leader_watch> {
+ public:
+  using listener = std::function<void(const leader_sighting&)>;
+
+  /// @param path below the chroot
+  leader_watch(std::shared_ptr<client_core> core, std::string path, listener changed);
+
+  // Without the monitor:
+  void open();
+  /// Waits for a call of the listener on another thread.
+  void shut() noexcept;
+  leader_sighting now();
+
+ private:
+  void on_connected() override { look(); }
+  void on_disconnected() override { forget(); }
+  void on_session_over() override { forget(); }
+  void on_failure(const failure&) override { forget(); }
+
+  void look();
+  void look_later();
+  void list(bool watching);
+  void read(const std::string& name);
+  void on_read(const reply& read);
+  void make_path();
+  void not_answered(reply_code code);
+  void forget();
+  void see(leader_sighting what);
+
+  template <class Callable>
+  auto unless_stale(Callable what);
+
+  /// The event thread may use it when all else has gone.
+  struct audience {
+    const listener changed;
+    std::recursive_mutex calling{};
+    bool left = false;  // with `calling`
+  };
+
+  const std::shared_ptr<client_core> core_;
+  const std::string path_;
+  const std::string absolute_;
+  std::uint64_t observing_ = 0;
+  std::uint64_t step_ = 0;  // answers and events of an earlier step are stale
+  watch_id watch_;
+  timer_id timer_;
+  leader_sighting seen_;
+  bool denied_ = false;  // and logged
+  const std::shared_ptr<audience> audience_;
+};
+
+}  // namespace latchkey::detail

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/transaction.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/path.hpp"
+#include "queue/fenced_commit.hpp"
+#include "queue/inquiry.hpp"
+
+namespace latchkey {
+
+namespace detail {
+namespace {
+
+/// Servers take 1 MiB (jute.maxbuffer); the rest is for the headers, and for the check and the deletion of our own node.
+constexpr std::size_t most_bytes = 900 * 1024;
+
+/// Of a step, or of one entry of its ACL, besides texts: headers, lengths and flags.
+constexpr std::size_t bytes_of_header = 64;
+
+}  // namespace
+
+struct transaction_steps {
+  std::shared_ptr<client_core> core;
+  std::shared_ptr<grant_state> held;
+  std::vector<step> steps;
+  std::string marker;
+  std::size_t bytes = 0;
+
+  /// @returns the absolute path.
+  std::string admit(const std::string& path, std::size_t data, bool creates = false) {
+    validate_path(path);
+    auto absolute = core->absolute(path);
+    auto all = bytes + absolute.size() + data + bytes_of_header;
+    if (creates) {
+      for (const auto& each : core->options().acl) all += each.scheme.size() + each.id.size() + bytes_of_header;
+    }
+    if (absolute == marker) refuse_marker(absolute, path);
+    if (all > most_bytes) {
+      throw error{
+          errc::too_large,
+          fmt::format("with this step the transaction would have {} bytes, more than {}; split it", all, most_bytes),
+          path};
+    }
+    bytes = all;
+    return absolute;
+  }
+
+  /// A marker that a step creates, changes or deletes would not tell what has become of the transaction.
+  void refuse_marker(const std::string& path, const std::string& given) const {
+    const bool touched = std::any_of(steps.begin(), steps.end(), [&](const step& each) { return each.path == path; });
+    if (!touched && marker.empty() && !(held && held->node() == path)) return;
+    throw error{errc::bad_option,
+                "a transaction has one marker, at a path that none of its steps and no lock uses; choose another one",
+                given};
+  }
+
+  commit_result commit(duration timeout, bool releases) {
+    if (!held) return {.what = commit_result::outcome::lock_lost};
+    fenced_steps what{.steps = {}, .marked = !marker.empty(), .releases = releases};
+    if (what.marked) what.steps.push_back({.what = step::operation::create, .path = marker});
+    what.steps.insert(what.steps.end(), steps.begin(), steps.end());
+    const auto begun = std::make_shared<fenced_commit>(held, std::move(what));
+    auto& monitor = core->monitor();
+    monitor.run([&] { begun->start(deadline_after(monitor.now(), timeout)); });
+    return begun->wait();
+  }
+};
+
+}  // namespace detail
+
+std::string_view to_string(commit_result::outcome what) noexcept {
+  switch (what) {
+    case commit_result::outcome::committed:
+      return "committed";
+    case commit_result::outcome::lock_lost:
+      return "lock lost";
+    case commit_result::outcome::refused:
+      return "refused";
+    case commit_result::outcome::in_doubt:
+      return "in doubt";
+  }
+  return "unknown";
+}
+
+std::string to_string(const commit_result& result) {
+  if (result.what != commit_result::outcome::refused) return std::string{to_string(result.what)};
+  if (result.step == commit_result::marker) return fmt::format("refused: marker, {}", result.why);
+  return fmt::format("refused: step {}, {}", result.step, result.why);
+}
+
+transaction::transaction(client& through, grant held) : steps_{std::make_unique<detail::transaction_steps>()} {
+  steps_->core = through.core();
+  steps_->held = detail::grant_state::of(held);
+  if (steps_->held && &steps_->held->core() != steps_->core.get()) {
+    throw error{errc::bad_option,
+                "the grant is of a lock of another client; pass the client that the lock was made from",
+                steps_->held->path()};
+  }
+}
+
+transaction::transaction(transaction&& other) noexcept = default;
+transaction& transaction::operator=(transaction&& other) noexcept = default;
+transaction::~transaction() = default;
+
+transaction& transaction::create(const std::string& path, std::string data) {
+  auto absolute = steps_->admit(path, data.size(), true);
+  steps_->steps.push_back(
+      {.what = detail::step::operation::create, .path = std::move(absolute), .data = std::move(data)});
+  return *this;
+}
+
+transaction& transaction::set(const std::string& path, std::string data, std::int32_t version) {
+  auto absolute = steps_->admit(path, data.size());
+  steps_->steps.push_back(
+      {.what = detail::step::operation::set, .path = std::move(absolute), .data = std::move(data), .version = version});
+  return *this;
+}
+
+transaction& transaction::erase(const std::string& path, std::int32_t version) {
+  auto absolute = steps_->admit(path, 0);
+  steps_->steps.push_back({.what = detail::step::operation::remove, .path = std::move(absolute), .version = version});
+  return *this;
+}
+
+transaction& transaction::check(const std::string& path, std::int32_t version) {
+  auto absolute = steps_->admit(path, 0);
+  steps_->steps.push_back({.what = detail::step::operation::check, .path = std::move(absolute), .version = version});
+  return *this;
+}
+
+transaction& transaction::once(const std::string& marker) {
+  detail::validate_lock_path(marker);
+  steps_->refuse_marker(steps_->core->absolute(marker), marker);
+  steps_->marker = steps_->admit(marker, 0, true);
+  return *this;
+}
+
+commit_result transaction::commit(saturating<std::chrono::nanoseconds> timeout) {
+  return steps_->commit(timeout, false);
+}
+
+commit_result transaction::commit_and_release(saturating<std::chrono::nanoseconds> timeout) {
+  return steps_->commit(timeout, true);
+}
+
+stored_value read(client& through, const std::string& path, saturating<std::chrono::nanoseconds> timeout) {
+  detail::validate_path(path);
+  auto& core = *through.core();
+  auto answers = detail::inquire(
+      core, path, {{.kind = detail::operation::get, .path = core.absolute(path), .most_data = detail::all_data}},
+      timeout);
+  auto& found = answers.front();
+  if (found.code != detail::reply_code::ok) return {};
+  return {.exists = true, .data = std::move(found.data), .version = found.stat.version};
+}
+
+}  // namespace latchkey

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.util.Collection;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderSelector;
+import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
+import org.apache.curator.framework.recipes.leader.Participant;
+import org.apache.curator.framework.recipes.locks.InterProcessLock;
+
+/** One candidacy with Curator as a lock: to acquire is to be elected, to release is to resign. For one thread, and for once. */
+abstract class Election implements InterProcessLock {
+    private final CuratorFramework client;
+    private final String path;
+    private final String id;
+
+    Election(CuratorFramework client, String path, String id) {
+        this.client = client;
+        this.path = path;
+        this.id = id;
+    }
+
+    abstract Collection<Participant> all() throws Exception;
+
+    abstract Participant leader() throws Exception;
+
+    /** @return the leader's id, then all ids in the order of the queue, separated by tabs */
+    String participants() throws Exception {
+        return leader().getId() + "\t" + all().stream().map(Participant::getId).collect(Collectors.joining("\t"));
+    }
+
+    /** @return that of the node with our id, 0 when there is none */
+    long czxid() throws Exception {
+        for (String child : client.getChildren().forPath(path)) {
+            final var stat = client.checkExists().forPath(path + "/" + child);
+            if (stat != null && new String(client.getData().forPath(path + "/" + child)).equals(id)) {
+                return stat.getCzxid();
+            }
+        }
+        return 0;
+    }
+
+    @Override
+    public boolean acquire(long time, TimeUnit unit) {
+        throw new UnsupportedOperationException();
+    }
+
+    static final class OfLatch extends Election {
+        private final LeaderLatch latch;
+
+        OfLatch(CuratorFramework client, String path, String id) {
+            super(client, path, id);
+            latch = new LeaderLatch(client, path, id);
+        }
+
+        @Override
+        Collection<Participant> all() throws Exception {
+            return latch.getParticipants();
+        }
+
+        @Override
+        Participant leader() throws Exception {
+            return latch.getLeader();
+        }
+
+        @Override
+        public void acquire() throws Exception {
+            latch.start();
+            latch.await();
+        }
+
+        @Override
+        public void release() throws Exception {
+            latch.close();
+        }
+
+        @Override
+        public boolean isAcquiredInThisProcess() {
+            return latch.hasLeadership();
+        }
+    }
+
+    static final class OfSelector extends Election {
+        private final CountDownLatch elected = new CountDownLatch(1);
+        private final CountDownLatch resigned = new CountDownLatch(1);
+        private final LeaderSelector selector;
+
+        OfSelector(CuratorFramework client, String path, String id) {
+            super(client, path, id);
+            selector = new LeaderSelector(client, path, new LeaderSelectorListenerAdapter() {
+                @Override
+                public void takeLeadership(CuratorFramework unused) throws Exception {
+                    elected.countDown();
+                    resigned.await();
+                }
+            });
+            selector.setId(id);
+            selector.autoRequeue(); // a lost connection ends a candidacy, also one that waits
+        }
+
+        @Override
+        Collection<Participant> all() throws Exception {
+            return selector.getParticipants();
+        }
+
+        @Override
+        Participant leader() throws Exception {
+            return selector.getLeader();
+        }
+
+        @Override
+        public void acquire() throws Exception {
+            selector.start();
+            elected.await();
+        }
+
+        @Override
+        public void release() {
+            resigned.countDown();
+            selector.close();
+        }
+
+        @Override
+        public boolean isAcquiredInThisProcess() {
+            return selector.hasLeadership();
+        }
+    }
+}
