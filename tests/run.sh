@@ -157,7 +157,7 @@ test_asan() {
   local -a chosen=(--label-regex '^(unit|integration)$' --label-exclude '^source$')
   local -a targets=(unit_tests bounded_close_tests fake_tests allocation_tests simulated_tests simulation_tests histories_tests
     exclusion_tests chaos_tests
-    integration_tests zookeeper_handle_tests)
+    integration_tests zookeeper_handle_tests fencing)
   if ((${#labels[@]} > 0)); then
     targets=(all)
     mapfile -t chosen < <(with_labels)

@@ -20,11 +20,14 @@ latchkey_packages=(
 latchkey_interop_packages=(
   'default-jdk-headless|openjdk-17-jdk-headless' libcurator-recipes-java python3-kazoo spin clang-format-14 doxygen
   dpkg-dev groff-base stunnel4 openssl prometheus-cpp-dev python3-prometheus-client
+  # What tests/fencing stores data in. The package redis-server would start a service.
+  libsqlite3-dev libcpp-httplib-dev libpq-dev postgresql libhiredis-dev 'redis-tools|redis-server'
 )
 
 heading() { printf '\n== %s\n' "$*"; }
 
-is_installed() { [[ $(dpkg-query -W -f='${db:Status-Status} ' "$1" 2>/dev/null) == *installed\ * ]]; }
+# (A package that others name, or that was purged, is "not-installed".)
+is_installed() { [[ " $(dpkg-query -W -f='${db:Status-Status} ' "$1" 2>/dev/null)" == *" installed "* ]]; }
 
 # Prints the packages that are missing, one a line.
 missing_packages() {
@@ -43,6 +46,14 @@ missing_packages() {
 apt_get() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-remove -o Dpkg::Use-Pty=0 \
     -o DPkg::Lock::Timeout=300 "$@" </dev/null
+}
+
+# Debian's PostgreSQL starts a server when it is installed, unless this file says otherwise.
+forbid_postgres_cluster() {
+  local file=/etc/postgresql-common/createcluster.conf
+  if [[ ! -e $file ]]; then
+    "${as_root[@]}" install -D -m 644 /dev/stdin "$file" <<<'create_main_cluster = false'
+  fi
 }
 
 # Installs what is missing of the packages above, and nothing else. Ends the script with 1 where that is impossible.
@@ -69,6 +80,7 @@ install_packages() {
     fi
   fi
   heading "installing ${missing[*]}"
+  if [[ " ${missing[*]} " == *" postgresql "* ]]; then forbid_postgres_cluster; fi
   if [[ -z $(find /var/lib/apt/lists -name '*Packages*' -print -quit 2>/dev/null) ]]; then
     apt_get update || true # the installation below tells what is wrong, and tries once more
   fi

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws queue.svg and lease.svg from queue.json and lease.json, which tests/pictures/record.cpp recorded.
+"""Draws queue.svg, lease.svg, unfenced.svg and fenced.svg from the .json beside each, which tests/pictures recorded.
 
-    draw.py           writes both pictures
+    draw.py           writes all pictures
     draw.py --check   fails when one of them is not what the data says
 
 To record anew, from the root of the project:
 
     cmake --build build/dev --target record_pictures
-    build/dev/tests/pictures/record_pictures queue >recipes/pictures/queue.json
-    build/dev/tests/pictures/record_pictures lease >recipes/pictures/lease.json
+    for scene in queue lease unfenced fenced; do
+      build/dev/tests/pictures/record_pictures $scene >recipes/pictures/$scene.json
+    done
 """
 
 import json
@@ -197,10 +198,97 @@ def draw_lease(data):
     return picture.done()
 
 
+# The pause ----------
+
+def draw_pause(data):
+    low, high, left, right = -1400.0, 7000.0, 130, 870
+    fenced = data["fenced"]
+    picture = Picture(890, 396, "A client is stopped between checking its grant and writing: " +
+                      ("the storage compares tokens" if fenced else "no token is compared"))
+
+    def x(at):
+        return left + (min(max(at, low), high) - low) / (high - low) * (right - left)
+
+    def of(what, client, key="at_ms"):
+        return next(each[key] for each in data["events"] if each["what"] == what and each["of"] == client)
+
+    def bar(begin, end, y, kind, label, on=True):
+        picture.box(x(begin), y, x(end) - x(begin), 24, kind)
+        picture.text((x(begin) + x(end)) / 2, y + 16, label, 12, "middle", "on" if on else "")
+
+    def seconds(at):
+        return "%+.2f s" % (at / 1000) if at else "0 s"
+
+    grant, stopped, continued = of("grant", "1"), of("stopped", "1"), of("continued", "1")
+    until, expiry = of("checked its grant", "1", "until"), of("node deleted", "1")
+    next_grant, next_write, late = of("grant", "2"), of("write", "2"), of("write", "1")
+
+    # Moments
+    for at, label, anchor in ((stopped, "client 1 is stopped", "middle"), (until, "its lease ends", "middle"),
+                              (expiry, "expiry, next grant", "middle"), (continued, "client 1 runs again", "start")):
+        picture.path("alarm" if at in (stopped, continued) else "faint", "M%.1f 78 V250" % x(at), 'stroke-dasharray="4 3"')
+        place = x(at) - (4 if anchor == "start" else 0)
+        picture.text(place, 58, label, 12, anchor)
+        picture.text(place, 72, seconds(at), 11, anchor, "soft")
+
+    # Who has what
+    picture.text(20, 106, "client 1")
+    bar(grant, stopped, 90, "held", "holds")
+    bar(stopped, continued, 90, "suspect", "stopped: it cannot check its grant")
+    bar(continued, high, 90, "plain", "lost", False)
+    picture.text(20, 146, "its lease")
+    bar(grant, until, 130, "held", "")
+    picture.text(20, 186, "its session")
+    bar(low, expiry, 170, "plain", "kept by the ensemble", False)
+    picture.text(20, 226, "client 2")
+    bar(of("waits", "2"), next_grant, 210, "plain", "waits", False)
+    bar(next_grant, high, 210, "held", "")
+    picture.text((x(next_write) + x(late)) / 2, 226, "holds", 12, "middle", "on")
+
+    # What the storage sees
+    y = 290
+    picture.text(20, y + 16, "storage")
+    value, begin = of("read", "1", "value"), low
+    for each in [each for each in data["events"] if each["what"] == "write"] + [None]:
+        if each and not each["accepted"]:
+            continue
+        end = each["at_ms"] if each else high
+        wrong = value != of("write", "2", "value") and begin > next_write
+        picture.box(x(begin), y, x(end) - x(begin), 24, "alarming" if wrong else "plain")
+        picture.text((x(begin) + x(end)) / 2, y + 16, "value: " + value, 12, "middle", "on" if wrong else "")
+        if each:
+            begin, value = end, each["value"]
+
+    def arrow(at, top, bottom, kind, tip):
+        picture.path(kind, "M%.1f %.1f V%.1f" % (x(at), top, bottom), 'stroke-width="2" marker-end="url(#%s)"' % tip)
+
+    for client, top, aside, anchor in (("1", 114, 6, "start"), ("2", 234, -6, "end")):
+        arrow(of("read", client), y - 1, top + 2, "line", "tip")
+        picture.text(x(of("read", client)) + aside, y - 10, "reads %s%s" % (
+            of("read", client, "value"), ", seals" if fenced else ""), 11, anchor)
+    arrow(next_write, 234, y - 2, "line", "tip")
+    picture.text(x(next_write) + 5, y - 24, "writes " + of("write", "2", "value"), 11)
+    arrow(late, 114, y - (12 if fenced else 2), "alarm", "red")
+    picture.text(x(late) + 8, y - 10, "%s: %s" % (of("write", "1", "value"), "refused" if fenced else "accepted"), 12,
+                 kind="alarming")
+    if fenced:
+        picture.path("alarm", "M%.1f %.1f h16" % (x(late) - 8, y - 8), 'stroke-width="3"')
+
+    for second in range(int(low / 1000), int(high / 1000) + 1):
+        picture.path("line", "M%.1f 330 v5" % x(second * 1000))
+        picture.text(x(second * 1000), 347, "%d s" % second, 11, "middle", "soft")
+    picture.path("line", "M%d 330 H%d" % (left, right))
+    assert data["late_write_accepted"] != fenced and data["tokens"][0] < data["tokens"][1]
+    picture.text(20, 367, "Tokens: client 1 %s, client 2 %s. %s" % (
+        *data["tokens"], "The smaller one is refused." if fenced else "The write of client 2 is lost."), 12)
+    picture.text(20, 386, where_from(data), 11, kind="soft")
+    return picture.done()
+
+
 def main():
     check = sys.argv[1:] == ["--check"]
     outcome = 0
-    for name, draw in (("queue", draw_queue), ("lease", draw_lease)):
+    for name, draw in (("queue", draw_queue), ("lease", draw_lease), ("unfenced", draw_pause), ("fenced", draw_pause)):
         drawn = draw(json.loads((here / (name + ".json")).read_text()))
         target = here / (name + ".svg")
         if not check:

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the pictures in recipes/pictures are drawn from: runs the scene on three real servers, and writes what was seen.
-// record_pictures queue >queue.json; record_pictures lease >lease.json
+// record_pictures SCENE >SCENE.json
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -27,33 +26,12 @@
 #include <latchkey/testing/raw_client.hpp>
 #include <nlohmann/json.hpp>
 
+#include "scenes.hpp"
+
 namespace latchkey::testing {
 namespace {
 
-using namespace std::chrono_literals;
-using json = nlohmann::ordered_json;
-using instant = boottime_clock::time_point;
-
-constexpr auto patience = 30s;
 const std::string path = "/press";
-
-template <class Condition>
-void wait_for(const char* what, Condition holds) {
-  const auto until = boottime_clock::now() + patience;
-  while (!holds()) {
-    if (boottime_clock::now() > until) throw std::runtime_error{std::string{"it never came to this: "} + what};
-    std::this_thread::sleep_for(1ms);
-  }
-}
-
-json header(const char* scene, const ensemble& servers, std::chrono::milliseconds timeout) {
-  const auto version = servers.admin(0).srvr().version;
-  return {{"command", std::string{"record_pictures "} + scene},
-          {"zookeeper", version.substr(0, version.find_first_of("-,"))},
-          {"servers", servers.size()},
-          {"tick_ms", servers.options().tick.count()},
-          {"session_timeout_ms", timeout.count()}};
-}
 
 /// The digits at the end of the name of an entry.
 std::string number_of(const std::string& node) { return node.substr(node.size() - 10); }
@@ -170,44 +148,6 @@ json record_queue() {
   return result;
 }
 
-/// What was seen, and when. From any thread.
-class recording {
- public:
-  void add(std::string what, json with = json::object(), instant at = boottime_clock::now()) {
-    const std::lock_guard lock{mutex_};
-    seen_.push_back({at, std::move(what), std::move(with)});
-  }
-
-  /// @returns all of it in order, in milliseconds after `zero`.
-  json since(instant zero) {
-    const std::lock_guard lock{mutex_};
-    std::stable_sort(seen_.begin(), seen_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
-    json all = json::array();
-    for (const auto& [at, what, with] : seen_) {
-      json event{{"at_ms", in_ms(at - zero)}, {"what", what}};
-      for (const auto& [key, value] : with.items()) {
-        event[key] = key == "until" ? json(in_ms(instant{boottime_clock::duration{value}} - zero)) : value;
-      }
-      all.push_back(std::move(event));
-    }
-    return all;
-  }
-
- private:
-  struct sight {
-    instant at;
-    std::string what;
-    json with;
-  };
-
-  static double in_ms(boottime_clock::duration time) {
-    return static_cast<double>(std::chrono::round<std::chrono::microseconds>(time).count()) / 1000;
-  }
-
-  std::mutex mutex_;
-  std::vector<sight> seen_;
-};
-
 /// Looks at the grant, and at what its client sends, every millisecond.
 void watch_holder(const grant& held, const proxy& net, recording& into, const std::atomic<bool>& stop) {
   instant until{};
@@ -278,18 +218,31 @@ json record_lease() {
   return result;
 }
 
+/// @returns what was seen of a scene; null for an unknown one.
+json record(const std::string& scene, const std::string& program) {
+  if (scene == "queue") return record_queue();
+  if (scene == "lease") return record_lease();
+  if (scene == "unfenced" || scene == "fenced") return record_pause(scene == "fenced", program);
+  return nullptr;
+}
+
 }  // namespace
 }  // namespace latchkey::testing
 
 int main(int count, char** arguments) {
-  const std::string_view scene = count == 2 ? arguments[1] : "";
+  const std::vector<std::string> words{arguments + 1, arguments + count};
   try {
-    if (scene == "queue" || scene == "lease") {
-      const auto seen = scene == "queue" ? latchkey::testing::record_queue() : latchkey::testing::record_lease();
-      std::puts(seen.dump(1).c_str());
-      return 0;
+    if (words.size() == 4 && words[0] == "client") {
+      const std::chrono::milliseconds session_timeout{std::atoi(words[2].c_str())};
+      return latchkey::testing::run_paused_client(words[1], session_timeout, words[3]);
     }
-    std::fputs("usage: record_pictures queue|lease\n", stderr);
+    if (words.size() == 1) {
+      if (const auto seen = latchkey::testing::record(words[0], arguments[0]); !seen.is_null()) {
+        std::puts(seen.dump(1).c_str());
+        return 0;
+      }
+    }
+    std::fputs("usage: record_pictures queue|lease|unfenced|fenced\n", stderr);
     return 2;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "record_pictures: %s\n", failure.what());
