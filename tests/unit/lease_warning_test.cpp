@@ -2,6 +2,7 @@
 /// `grant::stop_token(before)`: a holder is told before its lease ends.
 
 #include <future>
+#include <memory>
 #include <stop_token>
 #include <utility>
 
@@ -52,9 +53,9 @@ struct warned_world {
 
   /// @returns whether stop has been requested, once all callbacks that are due have run.
   bool stopped(const std::stop_token& token) {
-    std::promise<void> done;
-    client.core()->post([&] { done.set_value(); });
-    done.get_future().wait();
+    const auto done = std::make_shared<std::promise<void>>();
+    client.core()->post([done] { done->set_value(); });
+    done->get_future().wait();
     return token.stop_requested();
   }
   void cut_off() { client.connector().latest()->open_hole(1h); }

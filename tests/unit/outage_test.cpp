@@ -74,43 +74,9 @@ bool is_unreachable(const detail::waiter& who) {
   return who.what == outcome::failed && who.why->code == errc::unreachable;
 }
 
-/// Counts what has been allocated and not been freed.
-template <class T>
-struct counting_allocator {
-  using value_type = T;
-  int* blocks;
-
-  explicit counting_allocator(int& count) : blocks{&count} {}
-  template <class U>
-  counting_allocator(const counting_allocator<U>& other) : blocks{other.blocks} {}
-  T* allocate(std::size_t count) { return ++*blocks, std::allocator<T>{}.allocate(count); }
-  void deallocate(T* at, std::size_t count) { --*blocks, std::allocator<T>{}.deallocate(at, count); }
-  template <class U>
-  bool operator==(const counting_allocator<U>& other) const {
-    return blocks == other.blocks;
-  }
-};
-
-struct silent_line final : detail::waiting_line {
-  bool on_round(detail::time_point) override { return false; }
-};
-
 }  // namespace
 
 TEST_SUITE("outage") {
-  TEST_CASE("lock objects that have gone keep no memory, but for a few, whether long waits are reported or not") {
-    for (const auto long_wait : {0s, 30s}) {
-      CAPTURE(long_wait.count());
-      detail::monitor own{[] { return detail::time_point{1h}; }};
-      detail::waiting_calls calls{own, long_wait};
-      int blocks = 0;
-      for (int i = 0; i < 10'000; ++i) {
-        calls.add(std::allocate_shared<silent_line>(counting_allocator<silent_line>{blocks}));
-      }
-      CHECK(blocks <= (long_wait == 0s ? 0 : 64));
-    }
-  }
-
   TEST_CASE("a try fails when there has been no connection within connect_timeout, and waits for that long") {
     world w{10s};
     w.client.opener->opens();
