@@ -83,13 +83,15 @@ election::election(client& owner, std::string path, election_options options)
 
 election::~election() { candidate_->shut(); }
 
-void election::run(std::stop_token stop, const std::function<void(const grant&, std::stop_token)>& work) {
+void election::run(std::stop_token stop, const std::function<void(const grant&, std::stop_token)>& work,
+                   saturating<std::chrono::nanoseconds> warning) {
   for (;;) {
     auto term = acquire(stop);
     if (term.grant() == grant{}) return;  // stop is requested
+    const auto asked_to_stop = term.stop_token(stop, warning);
     std::exception_ptr failed;
     try {
-      work(term.grant(), term.stop_token(stop));
+      work(term.grant(), asked_to_stop);
     } catch (...) {
       failed = std::current_exception();  // a fiber must not be suspended inside a handler
     }

@@ -71,13 +71,15 @@ class LATCHKEY_EXPORT election : public detail::lockable<election> {
   ///
   /// `work` is given its term, and a token on which stop is requested when the term is lost or stop is requested on
   /// `stop`. While it runs it keeps the place, so it must return soon after that. Once a term is lost the ensemble may
-  /// elect another candidate, whether `work` has returned or not.
+  /// elect another candidate, whether `work` has returned or not. With a `warning` stop is requested earlier, when less
+  /// than that of the lease is left, at most a quarter of the session timeout: see `grant::stop_token(before)`.
   ///
   /// If `work` throws, this candidate resigns, stays out of the election for `election_options::rest_after_failure`, or
   /// until stop is requested or the client closed, and lets the exception out. Call it again to stand again.
   ///
-  /// @throws as `lock()`, and what `work` throws
-  void run(std::stop_token stop, const std::function<void(const grant& term, std::stop_token stop)>& work);
+  /// @throws as `lock()`, and what `work` throws; error bad_option for a `warning` that is too long, once it is elected
+  void run(std::stop_token stop, const std::function<void(const grant& term, std::stop_token stop)>& work,
+           saturating<std::chrono::nanoseconds> warning = {});
 
   /// Resigns. Does not wait for the ensemble: the deletion of the node is sent, and repeated until it is done.
   ///

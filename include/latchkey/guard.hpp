@@ -3,10 +3,12 @@
 
 /// Holds a lock for a scope, and beyond.
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
 
+#include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
 #include <latchkey/fencing_token.hpp>
 #include <latchkey/grant.hpp>
@@ -55,8 +57,10 @@ class [[nodiscard]] LATCHKEY_EXPORT guard {
   std::stop_token stop_token() const noexcept { return grant_.stop_token(); }
 
   /// @returns a token on which stop is requested at the loss, and when stop is requested on `also`: the caller's own
-  /// shutdown, say. It follows both until `release()` or the next call of this function.
-  std::stop_token stop_token(std::stop_token also);
+  /// shutdown, say. With a time `before`, stop is also requested when less than that of the lease is left: see
+  /// `grant::stop_token(before)`. It follows all of them until `release()` or the next call of this function.
+  /// @throws error bad_option for a time that `grant::stop_token(before)` refuses
+  std::stop_token stop_token(std::stop_token also, saturating<std::chrono::nanoseconds> before = {});
 
   /// Releases the lock. Does nothing for an empty guard.
   void release() noexcept;

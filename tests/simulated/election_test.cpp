@@ -112,6 +112,34 @@ TEST_CASE("run() whose term is lost asks its work to stop, and stands again when
   CHECK(fence < terms[1].fence());
 }
 
+TEST_CASE("run() with a warning asks its work to stop while the term still lasts") {
+  simulated_ensemble ensemble;
+  client owner{ensemble, {.session_timeout = 10s}};
+  election candidate{owner, path};
+  std::stop_source shutdown;
+  std::promise<grant> elected;
+  std::promise<bool> warned;
+  auto done = on_threads::start([&] {
+    const auto work = [&](const grant& term, const std::stop_token& stop) {
+      elected.set_value(term);
+      until_stopped(term, stop);
+      warned.set_value(static_cast<bool>(term));
+      shutdown.request_stop();
+    };
+    candidate.run(shutdown.get_token(), work, 2s);
+  });
+  const auto term = elected.get_future().get();
+  ensemble.cut(owner);
+  ensemble.advance(1s);
+  const auto end = term.valid_until();
+  auto led_when_warned = warned.get_future();
+  ensemble.advance(end - 2s - 1ms - ensemble.now());
+  CHECK(led_when_warned.wait_for(0s) == std::future_status::timeout);
+  ensemble.advance(1ms);
+  CHECK(led_when_warned.get());
+  done.get();
+}
+
 TEST_CASE_TEMPLATE("run() whose work throws resigns, rests, and throws that", callers, LATCHKEY_CALLERS) {
   simulated_ensemble ensemble;
   client one{ensemble};
@@ -177,6 +205,11 @@ TEST_CASE("options that make no sense are refused") {
   CHECK_THROWS_AS((election{owner, path, {.id = "__REVOKE__"}}), error);
   CHECK_THROWS_AS((election{owner, path, {.id = std::string(4097, 'x')}}), error);
   CHECK_THROWS_AS((election{owner, "/"}), error);
+  election candidate{owner, path};
+  const auto idle = [](auto&&...) {};
+  CHECK_THROWS_AS(candidate.run({}, idle, -1s), error);
+  CHECK_THROWS_AS(candidate.run({}, idle, 1h), error);
+  CHECK(queued(ensemble, path, 0));
   CHECK_THROWS_AS((leader_view{owner, "/"}), error);
   const election longest{owner, path, {.id = std::string(4096, 'x')}};
   const election unnamed{owner, path};
