@@ -29,11 +29,11 @@ constexpr format formats[] = {{"latch", naming::latch}, {"selector", naming::sel
 }  // namespace
 
 TEST_SUITE("election") {
-  TEST_CASE("candidates of latchkey and Curator lead one after another, through an expiry and kills") {
+  TEST_CASE("candidates of latchkey and Curator lead one after another, through an expiry, kills, and a new leader") {
     for (const auto& each : formats) {
       CAPTURE(each.name);
       history seen;
-      mixed_contenders all{4s};
+      mixed_contenders all{4s, {.latchkey = 3, .curator = 3, .kazoo = 0}};
       const auto path = fresh_path();
       const auto go_on = [&](std::size_t more) {
         if (all.all_go_on(seen, more)) return true;
@@ -50,6 +50,10 @@ TEST_SUITE("election") {
         all.kill(candidate->name(), seen);
         CHECK(go_on(5));
       }
+      const auto leader = servers().leader().value();
+      servers().kill(leader);
+      CHECK(go_on(5));
+      servers().start(leader);
       all.stop();
       const auto periods = seen.periods();
       CHECK(first_of(overlaps(periods)) == "");

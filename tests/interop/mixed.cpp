@@ -29,29 +29,31 @@ plan reading_and_writing(std::string path, std::size_t count, std::chrono::micro
   return {std::move(path), count, hold, {"read,read,write,read,downgrade", both}, both, both};
 }
 
-mixed_contenders::mixed_contenders(std::chrono::milliseconds session_timeout) {
-  const auto add = [&](peer& where, const char* prefix) {
-    auto who =
-        std::make_unique<contender_there>(where, fresh_name(prefix), servers().connect_string(), session_timeout);
-    all_.push_back({&where, std::move(who), false});
+mixed_contenders::mixed_contenders(std::chrono::milliseconds session_timeout, lineup who) : lineup_{who} {
+  const auto add = [&](std::size_t count, const char* prefix, std::unique_ptr<peer> (*begin)(), std::size_t in_one) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i % in_one == 0) processes_.push_back(begin());
+      auto& where = *processes_.back();
+      all_.push_back(
+          {&where,
+           std::make_unique<contender_there>(where, fresh_name(prefix), servers().connect_string(), session_timeout),
+           false});
+    }
   };
-  for (auto* start : {start_latchkey, start_latchkey, start_curator, start_kazoo, start_kazoo})
-    processes_.push_back(start());
-  add(*processes_[0], "latchkey");
-  add(*processes_[1], "latchkey");
-  add(*processes_[2], "curator");
-  add(*processes_[2], "curator");
-  add(*processes_[3], "kazoo");
-  add(*processes_[4], "kazoo");
+  add(who.latchkey, "latchkey", start_latchkey, 1);
+  add(who.curator, "curator", start_curator, 2);
+  add(who.kazoo, "kazoo", start_kazoo, 1);
 }
 
 void mixed_contenders::start(const plan& what, history& into) {
-  const std::array kinds{what.latchkey[0], what.latchkey[1], what.curator, what.curator, what.kazoo, what.kazoo};
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    if (kinds[i].empty()) continue;
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const bool is_ours = i < lineup_.latchkey;
+    const bool is_curator = !is_ours && i < lineup_.latchkey + lineup_.curator;
+    const auto& kinds = is_ours ? what.latchkey[i % what.latchkey.size()] : is_curator ? what.curator : what.kazoo;
+    if (kinds.empty()) continue;
     all_[i].busy = true;
     all_[i].who->say(
-        fmt::format("rounds {} {} {} {} {}", what.path, what.count, into.path(), what.hold.count(), kinds[i]));
+        fmt::format("rounds {} {} {} {} {}", what.path, what.count, into.path(), what.hold.count(), kinds));
   }
 }
 

@@ -23,7 +23,7 @@ struct plan {
   std::string path;
   std::size_t count = 0;
   std::chrono::microseconds hold{};
-  std::array<std::string, 2> latchkey;  ///< of each process
+  std::array<std::string, 2> latchkey;  ///< of the processes in turn
   std::string curator;
   std::string kazoo;
 };
@@ -35,11 +35,18 @@ plan exclusively(std::string path, std::size_t count, std::chrono::microseconds 
 /// does it wrong).
 plan reading_and_writing(std::string path, std::size_t count, std::chrono::microseconds hold);
 
-/// Two processes of latchkey, two clients in a JVM, two processes of Python; each takes the lock again and again.
+/// How many contenders there are of each language.
+struct lineup {
+  std::size_t latchkey = 2;  ///< a process each
+  std::size_t curator = 2;   ///< two in a JVM
+  std::size_t kazoo = 2;     ///< a process each
+};
+
+/// Contenders that take the lock again and again.
 class mixed_contenders {
  public:
   /// @param session_timeout of every contender
-  explicit mixed_contenders(std::chrono::milliseconds session_timeout = 10s);
+  explicit mixed_contenders(std::chrono::milliseconds session_timeout = 10s, lineup who = {});
 
   /// Begins rounds of each.
   void start(const plan& what, history& into);
@@ -56,9 +63,9 @@ class mixed_contenders {
   /// Kills the process that runs the contender of this name, and with it the others there, and notes that.
   void kill(const std::string& name, history& into);
 
-  contender_there& latchkey(std::size_t index) { return *all_[index].who; }
-  contender_there& curator(std::size_t index) { return *all_[2 + index].who; }
-  contender_there& kazoo(std::size_t index) { return *all_[4 + index].who; }
+  contender_there& latchkey(std::size_t index) { return *all_.at(index).who; }
+  contender_there& curator(std::size_t index) { return *all_.at(lineup_.latchkey + index).who; }
+  contender_there& kazoo(std::size_t index) { return *all_.at(lineup_.latchkey + lineup_.curator + index).who; }
 
  private:
   struct one {
@@ -67,6 +74,7 @@ class mixed_contenders {
     bool busy = false;  ///< has begun rounds, and has not been killed
   };
 
+  const lineup lineup_;
   std::vector<std::unique_ptr<peer>> processes_;
   std::vector<one> all_;
 };
