@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   add("relock", relock);
   add("locked_write", locked_write);
   add("eight_sessions", eight_sessions);
+  add("elections_8", elections_8);
   add("one_lock_64", one_lock_64);
   add("own_locks_256", own_locks_256);
   add("readers_32", readers_32);

@@ -54,6 +54,9 @@ rows = (
         Target("at least 1.7 x Curator", "rate", ">=", 1.7, "curator"),
         Target("ahead of kazoo", "rate", ">=", 1.0, "kazoo"),
         Target("at most 1.15 x the floor's hand-off", "rate", ">=", 1 / 1.15, "floor"))),
+    Row("elections_8", "8 sessions, one election", "elections_8", "rate", "hand-overs/s", ("latchkey", "curator"), counted=True, targets=(
+        Target("as a mutex's: at least 0.9 x the rate of 8 sessions with one fair_mutex", "rate", ">=", 0.9, row="eight_sessions", own=True),
+        Target("at least 1.0 x Curator's LeaderLatch", "rate", ">=", 1.0, "curator"))),
     Row("one_lock_64", "64 fibers of one session, one fair_mutex", "one_lock_64", "rate", "hand-offs/s", four, counted=True, targets=(
         Target("at least 20 x Curator", "rate", ">=", 20, "curator"),
         Target("ahead of the floor, which has no local neighbours", "rate", ">=", 1.0, "floor"))),

@@ -38,6 +38,7 @@ figures locked_write(clients& all, const route& to, double seconds);
 
 // Many callers ----------
 figures eight_sessions(clients& all, const route& to, double seconds);
+figures elections_8(clients& all, const route& to, double seconds);
 figures one_lock_64(clients& all, const route& to, double seconds);
 figures own_locks_256(clients& all, const route& to, double seconds);
 figures readers_32(clients& all, const route& to, double seconds);

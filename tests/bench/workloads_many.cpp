@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include <latchkey/election.hpp>
 #include <latchkey/fair_mutex.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
@@ -32,15 +33,25 @@ double cycle(Lock& lock, const time_is_up& over) {
 
 double sum(const std::vector<double>& counts) { return std::accumulate(counts.begin(), counts.end(), 0.0); }
 
-}  // namespace
-
-figures eight_sessions(clients& all, const route& to, double seconds) {
-  std::deque<latchkey::fair_mutex> locks;
-  for (std::size_t i = 0; i < 8; ++i) locks.emplace_back(all.at(to, i), "/bench/latchkey/eight_sessions");
+/// Eight sessions that share a path, with a thread each.
+template <class Lock>
+figures in_sessions(clients& all, const route& to, const char* path, double seconds) {
+  std::deque<Lock> locks;
+  for (std::size_t i = 0; i < 8; ++i) locks.emplace_back(all.at(to, i), path);
   std::vector<double> counts(locks.size());
   const time_is_up over{seconds};
   in_threads(locks.size(), [&](std::size_t i) { counts[i] = cycle(locks[i], over); });
   return rate_of(sum(counts), seconds, static_cast<double>(counts.size()));
+}
+
+}  // namespace
+
+figures eight_sessions(clients& all, const route& to, double seconds) {
+  return in_sessions<latchkey::fair_mutex>(all, to, "/bench/latchkey/eight_sessions", seconds);
+}
+
+figures elections_8(clients& all, const route& to, double seconds) {
+  return in_sessions<latchkey::election>(all, to, "/bench/latchkey/elections_8", seconds);
 }
 
 figures one_lock_64(clients& all, const route& to, double seconds) {

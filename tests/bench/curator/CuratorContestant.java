@@ -15,6 +15,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
@@ -89,6 +90,9 @@ public final class CuratorContestant {
       case "eight_sessions":
         for (int i = 0; i < 8; ++i) locks.add(new InterProcessMutex(session(route, i), path));
         return inThreads(locks, seconds);
+      case "elections_8":
+        for (int i = 0; i < 8; ++i) locks.add(new Election(session(route, i), path));
+        return inThreads(locks, seconds);
       case "one_lock_64":
         InterProcessMutex one = new InterProcessMutex(client, path);
         for (int i = 0; i < 64; ++i) locks.add(one);
@@ -106,6 +110,40 @@ public final class CuratorContestant {
         return tryHeld(client, session(route, 1), path, seconds);
       default:
         throw new IllegalArgumentException("no such workload here: " + workload);
+    }
+  }
+
+  /** To lead is to hold it. A latch serves once. */
+  private static final class Election implements InterProcessLock {
+    private final CuratorFramework client;
+    private final String path;
+    private LeaderLatch latch;
+
+    Election(CuratorFramework client, String path) {
+      this.client = client;
+      this.path = path;
+    }
+
+    @Override
+    public void acquire() throws Exception {
+      latch = new LeaderLatch(client, path);
+      latch.start();
+      latch.await();
+    }
+
+    @Override
+    public boolean acquire(long time, TimeUnit unit) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void release() throws Exception {
+      latch.close();
+    }
+
+    @Override
+    public boolean isAcquiredInThisProcess() {
+      return latch.hasLeadership();
     }
   }
 
