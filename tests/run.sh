@@ -9,8 +9,8 @@
 #   --tsan    the tests without fibers, under TSan
 #   LABEL     only tests with this label: unit, integration, interop, testcluster, package, model, chaos, ...
 #
-# Options may be combined: each names a stage, and the stages run in the order above. A stage that cannot be built counts
-# as one failure, and the next one begins. With CI=true warnings are errors.
+# Options may be combined: each names a stage, and the stages run in the order above. While the tests of one run, the next
+# is built. A stage that cannot be built counts as one failure, and the next one begins. With CI=true warnings are errors.
 #
 # Everything a stage wrote is kept in build/<preset>/: build.log, tests.log, tests.xml. The presets are ci, asan, tsan.
 set -euo pipefail
@@ -21,6 +21,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 passed=0
 failed=0
 results=$(mktemp) # for tests/summary.awk
+ahead=            # the process that builds the next preset meanwhile
 verdict_is_due=
 
 finish() {
@@ -34,6 +35,7 @@ finish() {
     if ((failed > 0 || passed == 0)); then status=1; fi
   fi
   rm -f "$results"
+  if [[ -n $ahead ]]; then kill -- "-$ahead" 2>/dev/null || true; fi
   exit "$status"
 }
 trap finish EXIT
@@ -122,10 +124,24 @@ run_tests() {
 # What CTest is asked for when labels are given: preset's tests with one of them.
 with_labels() { printf -- '--label-regex\n^(%s)$\n' "$(printf '%s\n' "${labels[@]}" | paste -sd '|')"; }
 
-# preset, its options of CMake, the targets, and CTest's options; each but the first as the name of an array.
+# While the tests of one preset run, and mostly wait, the next preset is built with what they leave of the processors.
+build_ahead() {
+  local -n of_cmake="${1}_options" of_build="${1}_targets"
+  mkdir -p "$latchkey_root/build/$1"
+  # A session of its own, so that it can be ended as a whole.
+  # shellcheck disable=SC2016 # its own arguments
+  setsid nice -n 19 bash -c 'root=$0 preset=$1 targets=$2; shift 2
+    cmake -S "$root" --preset "$preset" "$@" && cmake --build "$root/build/$preset" --parallel 1 --target $targets' \
+    "$latchkey_root" "$1" "${of_build[*]}" "${of_cmake[@]}" >"$latchkey_root/build/$1/ahead.log" 2>&1 &
+  ahead=$!
+}
+
+# preset, and the next one, if any. The options of CMake, the targets, and CTest's options are in arrays named after it.
 stage() {
-  local preset=$1 start=$SECONDS
-  local -n of_cmake=$2 of_build=$3 of_ctest=$4
+  local preset=$1 next=${2:-} start=$SECONDS
+  local -n of_cmake="${1}_options" of_build="${1}_targets" of_ctest="${1}_chosen"
+  if [[ -n $ahead ]]; then wait "$ahead" || true; fi # whatever failed fails again, and is told
+  ahead=
   if ! configure "$preset" "${of_cmake[@]}"; then
     record stage "$preset" "$((SECONDS - start))"
     broken "$preset" "CMake failed"
@@ -137,42 +153,41 @@ stage() {
     broken "$preset" "the build failed, see build/$preset/build.log"
     return
   fi
+  if [[ -n $next ]]; then build_ahead "$next"; fi
   run_tests "$preset" "$((SECONDS - start))" "${of_ctest[@]}"
 }
 
-# shellcheck disable=SC2034 # the arrays: `stage` gets their names
-test_plain() {
-  local -a options=(-DLATCHKEY_BUILD_TESTS=ON -DLATCHKEY_BUILD_INTEROP_TESTS=ON -DLATCHKEY_BUILD_EXAMPLES=ON)
-  local -a targets=(all all_verify_interface_header_sets) chosen=(--label-exclude '^bench$') # they measure; nothing can fail
+# The arrays of each stage.
+# shellcheck disable=SC2034 # `stage` gets their names
+prepare() {
+  ci_options=(-DLATCHKEY_BUILD_TESTS=ON -DLATCHKEY_BUILD_INTEROP_TESTS=ON -DLATCHKEY_BUILD_EXAMPLES=ON)
+  ci_targets=(all all_verify_interface_header_sets)
+  ci_chosen=(--label-exclude '^bench$') # they measure; nothing can fail
   # Only CI insists on no warnings: a newer compiler than ours has new ones.
-  if [[ ${CI:-} == true ]]; then options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); else options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF); fi
-  if ((${#labels[@]} > 0)); then mapfile -t chosen < <(with_labels); fi
-  stage ci options targets chosen
-}
+  if [[ ${CI:-} == true ]]; then ci_options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); else ci_options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF); fi
 
-# shellcheck disable=SC2034
-test_asan() {
-  local -a options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
+  asan_options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
   # Where our code runs in one process.
-  local -a chosen=(--label-regex '^(unit|integration)$' --label-exclude '^source$')
-  local -a targets=(unit_tests bounded_close_tests fake_tests allocation_tests simulated_tests simulation_tests histories_tests
+  asan_chosen=(--label-regex '^(unit|integration)$' --label-exclude '^source$')
+  asan_targets=(unit_tests bounded_close_tests fake_tests allocation_tests simulated_tests simulation_tests histories_tests
     exclusion_tests chaos_tests
     integration_tests zookeeper_handle_tests fencing)
+
+  tsan_options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
+  tsan_targets=(tsan_tests)
+  tsan_chosen=(--label-regex '^tsan$')
+
   if ((${#labels[@]} > 0)); then
-    targets=(all)
-    mapfile -t chosen < <(with_labels)
+    mapfile -t ci_chosen < <(with_labels)
+    asan_targets=(all)
+    asan_chosen=("${ci_chosen[@]}")
+    tsan_chosen+=("${ci_chosen[@]}") # both
   fi
-  # Of each part: memory is watched in fewer, they are six times slower.
-  LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" stage asan options targets chosen
 }
 
-# shellcheck disable=SC2034
-test_tsan() {
-  local -a options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
-  local -a targets=(tsan_tests) chosen=(--label-regex '^tsan$') more=()
-  if ((${#labels[@]} > 0)); then mapfile -t more < <(with_labels); fi
-  chosen+=("${more[@]}") # both
-  stage tsan options targets chosen
+# Of each part: memory is watched in fewer, they are six times slower.
+run_stage() {
+  if [[ $1 == asan ]]; then LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" stage "$@"; else stage "$@"; fi
 }
 
 plain='' asan='' tsan=''
@@ -208,6 +223,6 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1:allocator_may_retur
 verdict_is_due=1
 latchkey_packages+=("${latchkey_interop_packages[@]}")
 install_packages
-if [[ -n $plain ]]; then test_plain; fi
-if [[ -n $asan ]]; then test_asan; fi
-if [[ -n $tsan ]]; then test_tsan; fi
+prepare
+stages=(${plain:+ci} ${asan:+asan} ${tsan:+tsan})
+for i in "${!stages[@]}"; do run_stage "${stages[i]}" "${stages[i + 1]:-}"; done
