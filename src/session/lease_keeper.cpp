@@ -68,8 +68,7 @@ void lease_keeper::pause(holder& who) {
 }
 
 /// @returns the nodes of those that `which` chooses, the first to come first.
-template <class Predicate>
-std::vector<std::string> lease_keeper::nodes_of(Predicate which) const {
+std::vector<std::string> lease_keeper::nodes_of(bool (*which)(const held_node&)) const {
   std::vector<std::pair<std::uint64_t, const std::string*>> chosen;
   for (const auto& [node, state] : holders_) {
     if (which(state)) chosen.emplace_back(state.number, &node);

@@ -138,8 +138,7 @@ class lease_keeper {
   void on_checked(std::vector<std::string> nodes, time_point sent, const reply& checked);
   void check_latecomers();
   void answer_those_who_ask(const std::vector<std::string>& nodes, void (holder::*how)());
-  template <class Predicate>
-  std::vector<std::string> nodes_of(Predicate which) const;
+  std::vector<std::string> nodes_of(bool (*which)(const held_node&)) const;
   held_node* find(const std::string& node);
   void lose(holder& who, loss_reason why);
   void await_deadline();
