@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "exclusion/overlap.hpp"
@@ -69,6 +70,12 @@ std::size_t readers_together(const std::vector<period>& periods) {
 std::string first_of(const std::vector<std::string>& sentences) {
   if (sentences.empty()) return {};
   return fmt::format("{} in all; the first: {}", sentences.size(), sentences.front());
+}
+
+void check(const history& seen) {
+  const auto periods = seen.periods();
+  CHECK(first_of(overlaps(periods)) == "");
+  CHECK(first_of(overtakings(periods)) == "");
 }
 
 }  // namespace latchkey::testing

@@ -26,4 +26,7 @@ std::size_t readers_together(const std::vector<period>& periods);
 /// @returns how many sentences there are, and the first: empty, where all is well.
 std::string first_of(const std::vector<std::string>& sentences);
 
+/// Checks that no two owners overlap, and that nobody is overtaken.
+void check(const history& seen);
+
 }  // namespace latchkey::testing

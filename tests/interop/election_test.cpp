@@ -26,14 +26,16 @@ struct format {
 };
 constexpr format formats[] = {{"latch", naming::latch}, {"selector", naming::selector}};
 
+constexpr lineup three_of_each{.latchkey = 3, .curator = 3, .kazoo = 0};
+
 }  // namespace
 
 TEST_SUITE("election") {
-  TEST_CASE("candidates of latchkey and Curator lead one after another, through an expiry, kills, and a new leader") {
+  TEST_CASE("candidates of latchkey and Curator lead one after another, through an expiry and kills") {
     for (const auto& each : formats) {
       CAPTURE(each.name);
       history seen;
-      mixed_contenders all{4s, {.latchkey = 3, .curator = 3, .kazoo = 0}};
+      mixed_contenders all{4s, three_of_each};
       const auto path = fresh_path();
       const auto go_on = [&](std::size_t more) {
         if (all.all_go_on(seen, more)) return true;
@@ -50,14 +52,25 @@ TEST_SUITE("election") {
         all.kill(candidate->name(), seen);
         CHECK(go_on(5));
       }
-      const auto leader = servers().leader().value();
-      servers().kill(leader);
-      CHECK(go_on(5));
-      servers().start(leader);
       all.stop();
-      const auto periods = seen.periods();
-      CHECK(first_of(overlaps(periods)) == "");
-      CHECK(first_of(overtakings(periods)) == "");
+      check(seen);
+    }
+  }
+
+  TEST_CASE("while the servers elect a leader of their own, nobody leads twice, and all go on") {
+    for (const auto& each : formats) {
+      CAPTURE(each.name);
+      history seen;
+      mixed_contenders all{10s, three_of_each};
+      all.start({fresh_path(), until_stopped, 2ms, {each.name, each.name}, each.name, {}}, seen);
+      REQUIRE(all.all_go_on(seen, 5));
+      const auto leader = servers().wait_for_leader(patience());
+      servers().kill(leader);
+      CHECK(all.all_go_on(seen, 5));
+      servers().start(leader);
+      CHECK(all.all_go_on(seen, 5));
+      all.stop();
+      check(seen);
     }
   }
 

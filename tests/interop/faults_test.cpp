@@ -20,12 +20,6 @@ constexpr std::size_t until_stopped = 1'000'000;
 /// Waits for the answer to "lost".
 std::int64_t time_of_loss(contender_there& who) { return std::stoll(split(who.answer(), ' ').at(1)); }
 
-void check(const history& seen) {
-  const auto periods = seen.periods();
-  CHECK(first_of(overlaps(periods)) == "");
-  CHECK(first_of(overtakings(periods)) == "");
-}
-
 }  // namespace
 
 TEST_SUITE("faults") {

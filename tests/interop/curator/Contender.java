@@ -173,6 +173,7 @@ final class Contender implements Runnable {
         if (microseconds > 0) {
             TimeUnit.MICROSECONDS.sleep(microseconds);
         }
-        history.add("released", name, as, System.nanoTime(), session, czxid);
+        final long released = held instanceof Election ? Math.max(granted, ((Election) held).end()) : System.nanoTime();
+        history.add("released", name, as, released, session, czxid);
     }
 }

@@ -3,9 +3,11 @@
 import java.util.Collection;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.leader.LeaderLatchListener;
 import org.apache.curator.framework.recipes.leader.LeaderSelector;
 import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
 import org.apache.curator.framework.recipes.leader.Participant;
@@ -16,6 +18,7 @@ abstract class Election implements InterProcessLock {
     private final CuratorFramework client;
     private final String path;
     private final String id;
+    private final AtomicLong endedAt = new AtomicLong();
 
     Election(CuratorFramework client, String path, String id) {
         this.client = client;
@@ -24,6 +27,17 @@ abstract class Election implements InterProcessLock {
     }
 
     abstract Collection<Participant> all() throws Exception;
+
+    /** Curator tells that it does not lead any more: with the connection it resigns. */
+    final void ended() {
+        endedAt.compareAndSet(0, System.nanoTime());
+    }
+
+    /** @return when it ceased to lead, at the latest now; as System.nanoTime() */
+    final long end() {
+        final long told = endedAt.get();
+        return told != 0 ? told : System.nanoTime();
+    }
 
     abstract Participant leader() throws Exception;
 
@@ -54,6 +68,15 @@ abstract class Election implements InterProcessLock {
         OfLatch(CuratorFramework client, String path, String id) {
             super(client, path, id);
             latch = new LeaderLatch(client, path, id);
+            latch.addListener(new LeaderLatchListener() {
+                @Override
+                public void isLeader() {}
+
+                @Override
+                public void notLeader() {
+                    ended();
+                }
+            });
         }
 
         @Override
@@ -94,7 +117,11 @@ abstract class Election implements InterProcessLock {
                 @Override
                 public void takeLeadership(CuratorFramework unused) throws Exception {
                     elected.countDown();
-                    resigned.await();
+                    try {
+                        resigned.await();
+                    } finally {
+                        ended();
+                    }
                 }
             });
             selector.setId(id);
