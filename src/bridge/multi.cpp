@@ -18,10 +18,9 @@ bool is_sequential(const step& each) {
 }
 
 bool is_valid(const std::vector<step>& steps) {
-  return !steps.empty() && std::count_if(steps.begin(), steps.end(), is_sequential) <= 1 &&
-         std::all_of(steps.begin(), steps.end(), [](const step& each) {
-           return path_fault(each.path).empty() && each.mode != create_mode::container;
-         });
+  return !steps.empty() && std::all_of(steps.begin(), steps.end(), [](const step& each) {
+    return path_fault(each.path).empty() && each.mode != create_mode::container;
+  });
 }
 
 int to_flags(create_mode mode) {
@@ -48,27 +47,38 @@ int multi::call(zhandle_t* handle, std::vector<step> steps, const access_list& a
   steps_ = std::move(steps);
   operations_.resize(steps_.size());
   results_.resize(steps_.size());
-  for (std::size_t i = 0; i < steps_.size(); ++i) prepare(operations_[i], steps_[i], acl);
+  created_.resize(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i) prepare(i, acl);
   return zoo_amulti(handle, static_cast<int>(operations_.size()), operations_.data(), results_.data(), completion,
                     data);
 }
 
-void multi::prepare(zoo_op_t& operation, const step& from, const access_list& acl) {
+void multi::prepare(std::size_t index, const access_list& acl) {
+  auto& operation = operations_[index];
+  const auto& from = steps_[index];
+  auto& created = created_[index];
   const char* const path = from.path.c_str();
   const auto size = static_cast<int>(from.data.size());
   switch (from.what) {
     case step::operation::check:
       return zoo_check_op_init(&operation, path, from.version);
     case step::operation::create:
-      if (is_sequential(from)) created_.resize(from.path.size() + longest_number + 1);
+      if (is_sequential(from)) created.resize(from.path.size() + longest_number + 1);
       return zoo_create_op_init(&operation, path, from.data.data(), size, acl.get(), to_flags(from.mode),
-                                is_sequential(from) ? created_.data() : nullptr,
-                                is_sequential(from) ? static_cast<int>(created_.size()) : 0);
+                                created.empty() ? nullptr : created.data(), static_cast<int>(created.size()));
     case step::operation::set:
       return zoo_set_op_init(&operation, path, from.data.data(), size, from.version, nullptr);
     case step::operation::remove:
       return zoo_delete_op_init(&operation, path, from.version);
   }
+}
+
+std::vector<std::string> multi::created() const {
+  std::vector<std::string> paths;
+  for (const auto& each : created_) {
+    if (!each.empty()) paths.emplace_back(each.c_str());
+  }
+  return paths;
 }
 
 std::vector<reply_code> multi::results() const {

@@ -3,6 +3,7 @@
 
 /// Several operations in one transaction.
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -30,14 +31,14 @@ class multi {
   /// In the completion. @returns one for each step; those behind the one that failed were not looked at.
   std::vector<reply_code> results() const;
 
-  /// In the completion, after a success. @returns the path of the sequential node that it has created; else nothing.
-  const char* created() const { return created_.c_str(); }
+  /// In the completion, after a success. @returns the paths of the sequential nodes that it has created.
+  std::vector<std::string> created() const;
 
  private:
-  void prepare(zoo_op_t& operation, const step& from, const access_list& acl);
+  void prepare(std::size_t index, const access_list& acl);
 
   std::vector<step> steps_;
-  std::string created_;
+  std::vector<std::string> created_;  // by step: room for the path of a sequential node
   std::vector<zoo_op_t> operations_;
   std::vector<zoo_op_result_t> results_;
 };

@@ -58,7 +58,7 @@ enum class operation : std::uint8_t {
   get_acl,   ///< path -> data: letters of "cdrwa", what the ACL lets anyone do
   sync,  ///< path: later reads see everything committed before; also frees a stuck commit processor (ZOOKEEPER-4537)
   set,   ///< path, data, any version
-  transact,  ///< steps: all of them, or none -> results, path of the sequential node that it has created
+  transact,  ///< steps: all of them, or none -> results, paths of the sequential nodes that it has created
 };
 
 enum class create_mode : std::uint8_t { persistent, container, ephemeral, ephemeral_sequential };
@@ -86,7 +86,7 @@ struct request {
   std::string data{};
   create_mode mode{};
   bool watch = false;            ///< tell `on_watch` of the next change of the path
-  std::vector<step> steps{};     ///< of `transact`; not empty. At most one of them creates a sequential node
+  std::vector<step> steps{};     ///< of `transact`; not empty
   std::size_t most_data = 4096;  ///< of the data that is read, so much is handed on at most: records are far shorter
 };
 
@@ -107,6 +107,7 @@ struct reply {
   node_stat stat;
   std::vector<reply_code>
       results;  ///< of a transaction, one for each step; the first that is not ok is the one that failed
+  std::vector<std::string> paths;  ///< of the sequential nodes that a transaction has created, in its order
 };
 
 enum class connection_state {

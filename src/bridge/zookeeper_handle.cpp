@@ -125,7 +125,7 @@ struct completions {
     reply with;
     const auto& operations = from(data).operations;
     with.results = operations.results();
-    if (rc == ZOK) with.path = operations.created();
+    if (rc == ZOK) with.paths = operations.created();
     answer(data, rc, std::move(with));
   }
 

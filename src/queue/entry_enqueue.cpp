@@ -32,10 +32,7 @@ void queue_entry::peek() {
 void queue_entry::on_peeked(const reply& listed) {
   switch (listed.code) {
     case reply_code::ok:
-      if (patience_ == patience::once && is_held(listed.children, *kind_) &&
-          is_held(of_others(listed.children), *kind_)) {
-        return refuse();
-      }
+      if (patience_ == patience::once && would_wait(listed.children)) return refuse();
       if (!refuse_behind_own(listed.children)) enqueue();
       return;
     case reply_code::no_node:
@@ -45,11 +42,12 @@ void queue_entry::on_peeked(const reply& listed) {
   }
 }
 
-/// @returns `children` without our own nodes that are being deleted.
-std::vector<std::string> queue_entry::of_others(const std::vector<std::string>& children) const {
+/// Not for our own nodes that are being deleted.
+bool queue_entry::would_wait(const std::vector<std::string>& children) const {
+  if (!is_held(children, *kind_)) return false;
   auto left = core_->reaper().remaining(*path_, children);
   for (const auto& name : core_->reaper().refused(*path_, left)) std::erase(left, name);
-  return left;
+  return is_held(left, *kind_);
 }
 
 // Enqueue ----------
@@ -79,19 +77,14 @@ request queue_entry::creation() {
           .mode = create_mode::ephemeral_sequential};
 }
 
-/// The reply is heard even when the entry has been left meanwhile: a node that was made must go.
 /// @param along the deletion that goes along, for the reaper; 0: none
 void queue_entry::submit_create(request what, std::uint64_t along, std::function<void(queue_entry&)> then) {
   through().submit(std::move(what), [self = shared_from_this(), step = step_, prefix = prefix_, along,
                                      then = std::move(then)](reply& created) {
     if (self->line_) self->line_->create_answered();
     if (along != 0) self->core_->reaper().handed_over(along, created.code);
-    if (self->step_ == step) {
-      self->on_created(created);
-      return then(*self);
-    }
-    if (created.code == reply_code::ok) self->core_->reaper().remove(std::move(created.path));
-    if (created.code == reply_code::unknown_outcome) self->core_->reaper().remove_unknown(*self->path_, prefix);
+    if (!created.paths.empty()) created.path = std::move(created.paths.front());
+    if (self->on_created(step, prefix, created)) then(*self);
   });
   if (line_) line_->create_sent();
 }
@@ -101,14 +94,23 @@ void queue_entry::list_along() {
                    unless_stale([](queue_entry& self, const reply& listed) { self.on_enqueued(&listed); }));
 }
 
-void queue_entry::on_created(reply& created) {
+/// The reply is heard even when the entry has been left meanwhile: a node that was made must go.
+/// @param step in which the create was sent. @param prefix that it was sent with
+/// @returns whether the entry has not been left
+bool queue_entry::on_created(std::uint64_t step, const std::string& prefix, reply& created) {
+  if (step_ != step) {
+    if (created.code == reply_code::ok) core_->reaper().remove(std::move(created.path));
+    if (created.code == reply_code::unknown_outcome) core_->reaper().remove_unknown(*path_, prefix);
+    return false;
+  }
   created_ = created.code;
   create_lost_ = created.code == reply_code::unknown_outcome;
-  if (created.code != reply_code::ok) return;
+  if (created.code != reply_code::ok) return true;
   node_ = std::move(created.path);
   czxid_ = created.stat.czxid;
   prefix_ = {};
   core_->own_nodes().add(*this);
+  return true;
 }
 
 /// @param listed what was sent with the create; nothing when neighbours are there
@@ -139,18 +141,33 @@ bool queue_entry::take_number() {
 
 /// The parents and, once more, create and list: all in one round trip.
 void queue_entry::make_parents() {
-  if (const auto refused = std::exchange(parent_failure_, nullptr)) return fail(refused->code, refused->what);
-  if (++parents_made_ > most_parents_made) {
-    return fail(
-        errc::refused,
-        fmt::format("lock path deleted after each of {} attempts to create it; stop the process that deletes it",
-                    most_parents_made));
-  }
+  if (!may_make_parents()) return;
   become(state::asking);
   if (line_) line_->forget();
+  std::set<std::string> asked;
+  submit_parents(asked);
+  create_and_list();
+}
+
+/// @returns false if it has failed instead.
+bool queue_entry::may_make_parents() {
+  if (const auto refused = std::exchange(parent_failure_, nullptr)) {
+    fail(refused->code, refused->what);
+    return false;
+  }
+  if (++parents_made_ <= most_parents_made) return true;
+  fail(errc::refused,
+       fmt::format("lock path deleted after each of {} attempts to create it; stop the process that deletes it",
+                   most_parents_made));
+  return false;
+}
+
+/// @param asked what other entries have asked for in the same round trip
+void queue_entry::submit_parents(std::set<std::string>& asked) {
   auto parents = ancestors(*path_);
   parents.push_back(*path_);
   for (const auto& parent : parents) {
+    if (!asked.insert(parent).second) continue;
     const bool of_chroot = parent.size() <= core_->chroot().size();
     through().submit(
         {.kind = operation::create,
@@ -158,7 +175,6 @@ void queue_entry::make_parents() {
          .mode = of_chroot ? create_mode::persistent : create_mode::container},
         unless_stale([parent](queue_entry& self, const reply& made) { self.on_parent_made(parent, made.code); }));
   }
-  create_and_list();
 }
 
 /// A refusal matters only if our own create finds that this parent is missing: the ensemble looks at the permission

@@ -7,63 +7,21 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "queue/admission.hpp"
+#include "queue/entry_listener.hpp"
 #include "queue/entry_state.hpp"
 #include "queue/neighbours.hpp"
-#include "queue/record.hpp"
 #include "queue/requeue.hpp"
 #include "queue/rule.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
-
-/// Told what becomes of an entry, with the monitor held. Only `on_delayed` and `on_refused` are called from inside a
-/// call to that entry.
-class entry_listener {
- public:
-  /// Its node is in the queue. Told once.
-  virtual void on_queued() {}
-  virtual void on_granted() = 0;
-  /// A contender is ahead, or the connection was lost. May be told again.
-  virtual void on_delayed() {}
-  /// The proof that `confirm` has asked for did not arrive.
-  virtual void on_unconfirmed() {}
-  /// With `patience::once`: another contender holds the lock, or the ensemble is out of reach. With `patience::keep`:
-  /// the place is lost. The entry is over.
-  virtual void on_refused() = 0;
-  virtual void on_suspect() = 0;
-  /// The grant is lost. The entry is over.
-  virtual void on_lost(loss_reason why) = 0;
-  /// A failure that waiting cannot fix. The entry is over.
-  virtual void on_failed(const failure& why) = 0;
-  virtual void on_asked_to_release() {}
-  /// A transaction that deletes its node is under way, or, if not `yes`, has not been applied.
-  virtual void on_releasing(bool /*yes*/) {}
-  /// It is of another kind now, as `downgrade` has asked for.
-  virtual void on_downgraded() {}
-  /// @returns the data of its node.
-  virtual std::string record(std::string_view label, const rule& kind) const {
-    return describe_owner(label, kind.name);
-  }
-
- protected:
-  ~entry_listener() = default;
-};
-
-/// What an entry does when it is not granted at once.
-enum class patience : std::uint8_t {
-  wait,  ///< waits until it is granted: through outages, lost sessions and deletions by operators
-  once,  ///< gives up: it is for a try
-  keep,  ///< waits through outages, but gives up when its place is lost: it is for a caller who counts on it
-};
-
-/// @returns the patience of a call that tries once, or waits.
-constexpr patience patience_of(bool once) noexcept { return once ? patience::once : patience::wait; }
 
 /// One entry in a queue, from the creation of its node to its deletion: a state machine that is driven by replies,
 /// watches and the session. With the monitor held.
@@ -105,8 +63,28 @@ class queue_entry final : public session_observer,
   /// creation of the new one, if one transaction can do both.
   void start(patience how, std::unique_ptr<former_place> former = {});
 
+  /// As `start`, for several entries, perhaps of several queues. One transaction creates their nodes: all or none. If an
+  /// entry finds that its node was not created, or has been deleted, or that its session has ended, then it is refused,
+  /// whatever `how` says: it never creates a node by itself. If the ensemble refuses the transaction for one of them,
+  /// that one fails and the others are refused. Costs one round trip for all.
+  /// @pre connected; they are of one client, have no neighbours, and have not been started
+  static void start_together(const std::vector<std::shared_ptr<queue_entry>>& all, patience how);
+
+  /// @param children of its path
+  /// @returns whether it would have to wait if it were created now.
+  bool would_wait(const std::vector<std::string>& children) const;
+  /// Fails if it would wait for a node of this client that the ensemble does not let us delete.
+  /// @param children of its path. @returns whether it has failed
+  bool refuse_behind_own(const std::vector<std::string>& children);
+
+  /// Fails if `code`, of a list of its path, is a failure that waiting cannot fix. @returns false if the request is to be
+  /// repeated, now or with the next connection; true if it is not, for which there may be an end of the session, too.
+  bool explain(reply_code code);
+
   /// Leaves the queue, in whatever state it is. The listener is told nothing more; no node stays behind.
   void leave();
+  /// As `leave`, for several entries of one client: one transaction deletes their nodes, if the connection is there.
+  static void leave_together(const std::vector<std::shared_ptr<queue_entry>>& all);
 
   /// As `leave`, but the node is kept for a moment (`reaper::remove_soon`) for the next entry.
   /// @param turn the number of the next turn; 0 if there was none yet
@@ -196,7 +174,6 @@ class queue_entry final : public session_observer,
   void refuse();
   void exhausted();
   void fail(errc code, std::string what);
-  bool explain(reply_code code);
   void finish();
   void forget_watch();
   void release_node();
@@ -205,20 +182,31 @@ class queue_entry final : public session_observer,
   // entry_enqueue.cpp
   void peek();
   void on_peeked(const reply& listed);
-  std::vector<std::string> of_others(const std::vector<std::string>& children) const;
   void enqueue();
   void create_and_list();
   request creation();
   void submit_create(request what, std::uint64_t along, std::function<void(queue_entry&)> then);
-  void on_created(reply& created);
+  bool on_created(std::uint64_t step, const std::string& prefix, reply& created);
   void list_along();
   void on_enqueued(const reply* listed);
   bool take_number();
   void make_parents();
+  bool may_make_parents();
+  void submit_parents(std::set<std::string>& asked);
   void on_parent_made(const std::string& parent, reply_code code);
   void recover();
   void on_recovered(const reply& listed);
   void adopt(const std::string& found, const reply& read);
+
+  // entry_together.cpp
+  struct joined {
+    std::shared_ptr<queue_entry> who;
+    std::uint64_t step = 0;
+    std::string prefix;
+  };
+  static void create_together(const std::vector<std::shared_ptr<queue_entry>>& all, std::size_t parents_from);
+  static void on_created_together(const std::vector<joined>& all, reply& created);
+  static void on_refused_together(const std::vector<joined>& all, const reply& refused);
 
   // entry_requeue.cpp
   bool requeue(std::unique_ptr<former_place> former);
@@ -233,7 +221,6 @@ class queue_entry final : public session_observer,
   void on_watch_set(const std::string& name, reply_code code);
   void on_blocker_event(const std::string& name, watch_event event);
   void on_blocker_gone(const std::string& name);
-  bool refuse_behind_own(const std::vector<std::string>& children);
   bool follow(std::string_view name);
   void wait_for_neighbour();
   void step_out();
@@ -271,6 +258,7 @@ class queue_entry final : public session_observer,
   bool queued_ = false;            // the listener knows
   bool waited_ = false;            // for a contender ahead
   bool first_ = false;             // no contender is ahead any more
+  bool joint_ = false;             // its node is created along with others, or not at all
   bool releasing_ = false;         // a transaction that deletes its node is under way
   std::uint32_t first_turn_ = 0;
   std::uint64_t observing_ = 0;

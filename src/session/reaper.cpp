@@ -88,7 +88,7 @@ void reaper::discharge(std::uint64_t id) {
   auto& what = obligations_.at(id);
   if (what.is != obligation::state::open || !session_.connected()) return;
   if (!what.prefix.empty()) return look_now(id);
-  const bool now = !crowded(what);
+  const bool now = !gathering_ && !crowded(what.hurry);
   if (what.alone || (now && gathered_.empty())) return remove_now(id);
   what.is = obligation::state::gathered;
   gathered_.push_back(id);
@@ -98,8 +98,8 @@ void reaper::discharge(std::uint64_t id) {
 }
 
 /// @returns whether so much is under way that another one had better be gathered.
-bool reaper::crowded(const obligation& what) const noexcept {
-  return what.hurry ? deletions_ >= gather_beyond_ || hurried_ > 0 : deletions_ > 0;
+bool reaper::crowded(bool hurry) const noexcept {
+  return hurry ? deletions_ >= gather_beyond_ || hurried_ > 0 : deletions_ > 0;
 }
 
 void reaper::remove_now(std::uint64_t id) {
@@ -112,6 +112,11 @@ void reaper::remove_now(std::uint64_t id) {
 
 void reaper::remove_gathered() {
   if (!gathered_.empty() && batches_ == 0 && session_.connected()) remove_together();
+}
+
+/// What has been gathered by `together`, and by others before: unless it goes with the next answer anyway.
+void reaper::remove_gathered_now() {
+  if (!gathered_.empty() && !crowded(true) && session_.connected()) remove_together();
 }
 
 void reaper::remove_together() {

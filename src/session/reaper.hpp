@@ -41,6 +41,15 @@ class reaper {
   /// As `remove`, for a node that may be gone already: not together with others, whose transaction would fail.
   void remove_alone(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .alone = true})); }
 
+  /// All that `what` hands over goes in one transaction, if the connection is there. @pre not inside another call of it
+  template <class Callable>
+  void together(Callable&& what) {
+    gathering_ = true;
+    std::forward<Callable>(what)();
+    gathering_ = false;
+    remove_gathered_now();
+  }
+
   /// As `remove`, but not before `patience` has passed: until then `hand_over` may take it into a transaction.
   void remove_soon(std::string path);
 
@@ -103,8 +112,9 @@ class reaper {
   void discharge(std::uint64_t id);
   void stop_keeping();
   void remove_now(std::uint64_t id);
-  bool crowded(const obligation& what) const noexcept;
+  bool crowded(bool hurry) const noexcept;
   void remove_gathered();
+  void remove_gathered_now();
   void remove_together();
   void look_now(std::uint64_t id);
   void on_removed(std::uint64_t id, reply_code code);
@@ -123,6 +133,7 @@ class reaper {
   numbers kept_;                                  // the oldest first
   timer_id patience_;                             // with the oldest of them, from its beginning on or later
   numbers gathered_;
+  bool gathering_ = false;     // see `together`
   std::size_t deletions_ = 0;  // requests under way
   std::size_t batches_ = 0;    // those of them that are transactions
   std::size_t hurried_ = 0;    // those of these that remote waiters may wait for

@@ -62,15 +62,15 @@ write_result fake_leader::carry_out(ensemble_session& from, const std::vector<st
     return append(std::move(checked));
   }
   write_result result;
-  std::optional<path_id> created;
+  std::vector<path_id> created;
   for (const auto& each : steps) {
     if (is_check(each)) continue;
     auto next = commit_of(from, each);
     next.continues = --left != 0;
-    if (each.what == step::operation::create) created = next.path;
+    if (each.mode == detail::create_mode::ephemeral_sequential) created.push_back(next.path);
     result = append(std::move(next));
   }
-  if (created) result.path = *created;
+  result.created = std::move(created);
   return result;
 }
 

@@ -49,6 +49,7 @@ struct write_result {
   path_id path = 0;
   detail::node_stat stat;
   std::vector<detail::reply_code> results;
+  std::vector<path_id> created{};  ///< the sequential nodes of a transaction
   std::size_t position = 0;
 };
 

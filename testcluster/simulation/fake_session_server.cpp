@@ -124,8 +124,10 @@ detail::reply fake_session::written(packet& asked) const {
   result.code = asked.outcome.code;
   result.results = std::move(asked.outcome.results);
   if (result.code != reply_code::ok) return result;
-  if (asked.what.kind == operation::create || request_kind::of(asked.what) == request_kind::requeue)
-    result.path = ensemble_.paths().text(asked.outcome.path);
+  if (asked.what.kind == operation::create) result.path = ensemble_.paths().text(asked.outcome.path);
+  if (asked.what.kind == operation::transact) {
+    for (const auto each : asked.outcome.created) result.paths.push_back(ensemble_.paths().text(each));
+  }
   if (asked.what.kind == operation::create || asked.what.kind == operation::set) result.stat = asked.outcome.stat;
   return result;
 }

@@ -22,9 +22,10 @@ class request_kind {
   static const request_kind remove_all;  ///< deletions alone
   static const request_kind replace;     ///< creates a node, and deletes another one
   static const request_kind requeue;     ///< as `replace`, of a sequential node
+  static const request_kind create_all;  ///< creations alone
 
   constexpr std::size_t index() const noexcept { return number_; }
-  static constexpr std::size_t count = static_cast<std::size_t>(detail::operation::transact) + 5;
+  static constexpr std::size_t count = static_cast<std::size_t>(detail::operation::transact) + 6;
 
   friend constexpr bool operator==(request_kind, request_kind) noexcept = default;
 
@@ -40,6 +41,7 @@ inline constexpr request_kind request_kind::check{1};
 inline constexpr request_kind request_kind::remove_all{2};
 inline constexpr request_kind request_kind::replace{3};
 inline constexpr request_kind request_kind::requeue{4};
+inline constexpr request_kind request_kind::create_all{5};
 
 inline request_kind request_kind::of(const detail::request& what) {
   if (what.kind != detail::operation::transact) return what.kind;
@@ -50,6 +52,7 @@ inline request_kind request_kind::of(const detail::request& what) {
   };
   if (all(each_is::check)) return check;
   if (all(each_is::remove)) return remove_all;
+  if (all(each_is::create)) return create_all;
   if (steps.size() != 2 || steps[0].what != each_is::create || steps[1].what != each_is::remove) return what.kind;
   return steps[0].mode == detail::create_mode::ephemeral_sequential ? requeue : replace;
 }

@@ -64,9 +64,6 @@ TEST_CASE("a request with a path that is none is not sent") {
   auto contained = replace("/old", "/new");
   contained.steps.front().mode = create_mode::container;
   CHECK(session.send(std::move(contained)) == 0);
-  auto two = requeue("/old", "/new-");
-  two.steps.push_back(two.steps.front());
-  CHECK(session.send(std::move(two)) == 0);
 }
 
 TEST_CASE("a container is made, and goes when its last child has gone") {
@@ -154,7 +151,7 @@ TEST_CASE("a replace or a requeue whose old node is missing creates nothing") {
     const auto done = session.ask(missing);
     CHECK(done.code == reply_code::no_node);
     CHECK(done.results == std::vector{reply_code::ok, reply_code::no_node});
-    CHECK(done.path.empty());
+    CHECK(done.paths.empty());
     CHECK(session.ask(on_path(operation::children, "/swap-missing")).children.empty());
   }
 }
@@ -181,8 +178,8 @@ TEST_CASE("a requeue gives the next number to a new node of ours, and removes th
     const auto done = session.ask(requeue(last, prefix));
     REQUIRE(done.code == reply_code::ok);
     CHECK(done.results == std::vector{reply_code::ok, reply_code::ok});
-    CHECK(done.path == prefix + (i < 10 ? "000000000" : "00000000") + std::to_string(i));
-    last = done.path;
+    CHECK(done.paths == std::vector{prefix + (i < 10 ? "000000000" : "00000000") + std::to_string(i)});
+    last = done.paths.front();
     CHECK(session.ask(on_path(operation::children, "/again")).children == std::vector{last.substr(7)});
   }
   const auto made = session.ask(on_path(operation::get, last));
@@ -203,9 +200,34 @@ TEST_CASE("a requeue keeps its container: that has never been empty") {
   while (std::chrono::steady_clock::now() < until) {
     const auto done = session.ask(requeue(last, "/again-contained/a-"));
     REQUIRE(done.code == reply_code::ok);
-    last = done.path;
+    last = done.paths.front();
   }
   CHECK(session.watches_.empty());
+}
+
+TEST_CASE("one transaction creates a sequential node in each of several parents, or none") {
+  one_session session;
+  session.wait_for_connection();
+  for (const auto* path : {"/each", "/each/one", "/each/two"}) session.ask(create(path));
+  const auto creations = [](const std::vector<std::string>& prefixes) {
+    request all{.kind = operation::transact, .steps = steps_for(step::operation::create, prefixes)};
+    for (auto& each : all.steps) each.mode = create_mode::ephemeral_sequential;
+    return all;
+  };
+  const auto done = session.ask(creations({"/each/one/a-", "/each/two/a-longer-prefix-", "/each/one/b-"}));
+  REQUIRE(done.code == reply_code::ok);
+  CHECK(done.paths == std::vector<std::string>{"/each/one/a-0000000000", "/each/two/a-longer-prefix-0000000000",
+                                               "/each/one/b-0000000001"});
+  const auto one = session.ask(on_path(operation::get, done.paths[0]));
+  const auto two = session.ask(on_path(operation::get, done.paths[1]));
+  CHECK(one.stat.czxid == two.stat.czxid);
+  CHECK(two.stat.ephemeral_owner == session.info_.id);
+  const auto refused = session.ask(creations({"/each/one/c-", "/each/missing/c-", "/each/two/c-"}));
+  CHECK(refused.code == reply_code::no_node);
+  CHECK(refused.results == std::vector{reply_code::ok, reply_code::no_node, reply_code::not_sent});
+  CHECK(refused.paths.empty());
+  CHECK(session.ask(on_path(operation::children, "/each/one")).children.size() == 2);
+  CHECK(session.ask(on_path(operation::children, "/each/two")).children.size() == 1);
 }
 
 TEST_CASE("a remove_all deletes all in one transaction, or nothing") {

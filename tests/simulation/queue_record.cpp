@@ -19,10 +19,11 @@ void queue_record::catch_up() {
       case commit_kind::created: {
         auto* const queue = queue_of(what.path);
         if (!queue) break;
-        if (what.continues) {
+        if (what.continues && log[seen_ + 1].kind == commit_kind::removed) {
           add_instead(what, log[++seen_].path);  // the two are committed together
-        } else {
-          add(what);
+        } else if (auto* const made = add(what); made && in_transaction(seen_)) {
+          made->end = std::numeric_limits<std::int64_t>::max();  // its answer does not tell the zxid
+          known_[what.path] = *made;
         }
         break;
       }
@@ -36,6 +37,12 @@ void queue_record::catch_up() {
         break;
     }
   }
+}
+
+/// @returns whether there are other steps in the transaction of this entry of the log.
+bool queue_record::in_transaction(std::size_t entry) const {
+  const auto& log = ensemble_.log();
+  return log[entry].continues || (entry > 0 && log[entry - 1].continues);
 }
 
 const queued_node* queue_record::at(unsigned lock, std::int64_t czxid) const {

@@ -56,6 +56,7 @@ class queue_record {
   bool belongs(const std::string& path, std::int64_t czxid) const;
 
  private:
+  bool in_transaction(std::size_t entry) const;
   std::optional<std::size_t> lock_of(path_id node) const;
   std::vector<queued_node>* queue_of(path_id node);
   queued_node* add(const commit& what, const queued_node* writer = nullptr);

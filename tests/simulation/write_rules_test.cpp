@@ -171,12 +171,12 @@ TEST_SUITE("fake writes") {
     CHECK(done->results == std::vector{reply_code::ok, reply_code::ok});
     CHECK(done->stat.czxid == 0);  // a multi does not tell
     CHECK(here.old == "/q/n-0000000000");
-    CHECK(done->path == "/q/mine-0000000001");
-    CHECK(here.queue() == std::vector{done->path.substr(3)});
-    CHECK(here.ensemble.owner(done->path) == here.client.info.id);
+    CHECK(done->paths == std::vector<std::string>{"/q/mine-0000000001"});
+    CHECK(here.queue() == std::vector{done->paths.front().substr(3)});
+    CHECK(here.ensemble.owner(done->paths.front()) == here.client.info.id);
     const auto& log = here.ensemble.log();
     CHECK(log[log.size() - 1].zxid == log[log.size() - 2].zxid);
-    CHECK(here.ensemble.czxid(done->path) == log.back().zxid);
+    CHECK(here.ensemble.czxid(done->paths.front()) == log.back().zxid);
   }
 
   TEST_CASE("a requeue whose old node is missing, or that lacks a permission, changes nothing") {
@@ -184,7 +184,7 @@ TEST_SUITE("fake writes") {
     const auto missing = here.client.wait(here.client.requeue("/q/none", "/q/mine-"));
     CHECK(missing->code == reply_code::no_node);
     CHECK(missing->results == std::vector{reply_code::ok, reply_code::no_node});
-    CHECK(missing->path.empty());
+    CHECK(missing->paths.empty());
     for (const auto kind : {operation::create, operation::remove}) {
       here.ensemble.forbid(kind, "/q");
       CHECK(here.client.code(here.client.requeue(here.old, "/q/mine-")) == reply_code::no_permission);

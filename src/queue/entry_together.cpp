@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How several entries get into their queues, and leave them: in one transaction.
+
+#include <algorithm>
+#include <utility>
+
+#include "queue/queue_entry.hpp"
+
+namespace latchkey::detail {
+
+void queue_entry::start_together(const std::vector<std::shared_ptr<queue_entry>>& all, patience how) {
+  for (const auto& each : all) {
+    each->patience_ = how;
+    each->joint_ = true;
+    each->observing_ = each->core_->add_observer(*each);
+    each->become(state::disconnected);
+  }
+  create_together(all, all.size());
+}
+
+/// In one round trip: requests of a session are served in order, so each list shows the node of its queue.
+/// @param parents_from those from this one on may lack parents, which are created first
+void queue_entry::create_together(const std::vector<std::shared_ptr<queue_entry>>& all, std::size_t parents_from) {
+  request together{.kind = operation::transact};
+  std::vector<joined> sent;
+  std::set<std::string> parents;
+  for (const auto& each : all) {
+    each->become(state::asking);
+    if (sent.size() >= parents_from) each->submit_parents(parents);
+    auto create = each->creation();
+    together.steps.push_back({.what = step::operation::create,
+                              .path = std::move(create.path),
+                              .data = std::move(create.data),
+                              .mode = create.mode});
+    sent.push_back({each, each->step_, each->prefix_});
+  }
+  all.front()->through().submit(std::move(together), [sent](reply& created) { on_created_together(sent, created); });
+  for (const auto& each : all) each->list_along();
+}
+
+/// The lists, which are answered next, say how each goes on. Without an answer each looks for its own node: the
+/// transaction has created all of them, or none.
+void queue_entry::on_created_together(const std::vector<joined>& all, reply& created) {
+  const bool refused = created.code != reply_code::ok && !is_lost(created.code);
+  if (refused) return on_refused_together(all, created);
+  if (created.code == reply_code::ok && created.paths.size() != all.size()) created.code = reply_code::unknown_outcome;
+  all.front().who->core_->reaper().together([&] {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      reply mine;
+      mine.code = created.code;
+      if (created.code == reply_code::ok) mine.path = std::move(created.paths[i]);
+      all[i].who->on_created(all[i].step, all[i].prefix, mine);
+    }
+  });
+}
+
+/// The first that the ensemble has refused says why; the others were not looked at. Those who are told may leave any.
+void queue_entry::on_refused_together(const std::vector<joined>& all, const reply& refused) {
+  const auto& results = refused.results;
+  const auto failed = std::find_if(results.begin(), results.end(), [](auto code) { return code != reply_code::ok; });
+  const auto at = failed == results.end() ? 0 : static_cast<std::size_t>(failed - results.begin());
+  const auto waits = [](const joined& each) { return each.who->step_ == each.step; };
+  const auto& first = all[at];
+  if (waits(first)) {
+    first.who->created_ = refused.code;
+    if (refused.code != reply_code::no_node) {
+      first.who->on_enqueued(nullptr);
+    } else if (std::all_of(all.begin(), all.end(), waits) && first.who->may_make_parents()) {
+      std::vector<std::shared_ptr<queue_entry>> again;
+      for (const auto& each : all) again.push_back(each.who);
+      return create_together(again, at);
+    }
+  }
+  for (const auto& each : all) {
+    if (waits(each)) each.who->refuse();
+  }
+}
+
+void queue_entry::leave_together(const std::vector<std::shared_ptr<queue_entry>>& all) {
+  if (all.empty()) return;
+  all.front()->core_->reaper().together([&] {
+    for (const auto& each : all) each->leave();
+  });
+}
+
+}  // namespace latchkey::detail
