@@ -67,6 +67,7 @@ void fenced_commit::send() {
   if (removes_) held_->begin_release();
   request all{.kind = operation::transact};
   all.steps.push_back({.what = step::operation::check, .path = node_});
+  for (const auto& each : held_->other_nodes()) all.steps.push_back({.what = step::operation::check, .path = each});
   all.steps.insert(all.steps.end(), what_.steps.begin(), what_.steps.end());
   if (removes_) all.steps.push_back({.what = step::operation::remove, .path = node_});
   state_ = state::sent;
@@ -93,9 +94,13 @@ void fenced_commit::on_refused(const reply& answer) {
   end_release(false);
   const auto& results = answer.results;
   const auto failed = std::find_if(results.begin(), results.end(), [](auto code) { return code != reply_code::ok; });
-  const auto at = static_cast<std::size_t>(failed - results.begin());
+  const auto failed_at = static_cast<std::size_t>(failed - results.begin());
+  const auto others = held_->other_nodes().size();
+  const auto at = failed_at - std::min(failed_at, others);  // 0: a check; the first step is 1
   const auto steps = what_.steps.size();
-  if (at == 0 && answer.code == reply_code::no_node) return on_lock_lost();
+  if (at == 0 && answer.code == reply_code::no_node) {
+    return on_lock_lost(failed_at == 0 ? node_ : held_->other_nodes()[failed_at - 1]);
+  }
   if (at == 0 || at > steps) {  // its own node: of the steps none is to blame
     const bool denied = answer.code == reply_code::no_permission;
     return fail(
@@ -113,8 +118,8 @@ void fenced_commit::on_refused(const reply& answer) {
 }
 
 /// The leader does not have the node: the grant is told before its own watch speaks.
-void fenced_commit::on_lock_lost() {
-  core_.lease_keeper().lose_node(node_);
+void fenced_commit::on_lock_lost(const std::string& gone) {
+  core_.lease_keeper().lose_node(gone);
   was_sent_ = false;
   if (what_.marked) return settle();
   conclude(outcome::lock_lost);

@@ -72,7 +72,7 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   void send_again(duration pause = {});
   void on_answer(const reply& answer);
   void on_refused(const reply& answer);
-  void on_lock_lost();
+  void on_lock_lost(const std::string& gone);
   void look();
   void settle();
   void on_settled(const reply& settled);

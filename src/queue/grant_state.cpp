@@ -33,6 +33,7 @@ void grant_state::begin_again(const std::string& node, fencing_token fence, time
   const auto& present = core_->lease_keeper().current_lease();
   if (lease_ != present) lease_ = present;  // counting its owners costs as much as reading a clock
   node_ = node;
+  other_nodes_.clear();
   fence_ = fence;
   since_ = now;
   stop_.reset();
@@ -58,7 +59,7 @@ std::stop_token grant_state::stop_token() {
     if (!stop_) {
       stop_.emplace();
       // Who wants to be stopped wants it at once: a deletion of the node is watched for.
-      if (!is_over(state_)) watch_node();
+      if (!is_over(state_)) watch_nodes();
       if (state_ == grant_phase::lost) stop_->request_stop();
     }
     return stop_->get_token();
@@ -82,7 +83,7 @@ std::stop_token grant_state::stop_token(duration before) {
     }
     auto& mine = warnings_.emplace_back(warning{before, {}, {}});
     if (!is_over(state_)) {
-      watch_node();
+      watch_nodes();
       mine.id = keeper.warn(before, [this, stop = mine.stop] { request_stop(stop); });
     }
     if (state_ == grant_phase::lost) mine.stop.request_stop();
@@ -94,7 +95,7 @@ std::stop_token grant_state::release_token() {
   return core_->monitor().run_unless_forked([this] {
     if (!release_) {
       release_.emplace();
-      if (!is_over(state_)) watch_node();
+      if (!is_over(state_)) watch_nodes();
       watched_ = true;
       if (asked_) release_->request_stop();
     }
@@ -106,14 +107,18 @@ void grant_state::request_stop(const std::stop_source& of) {
   core_->post([stop = of]() mutable { stop.request_stop(); });
 }
 
-void grant_state::watch_node() {
-  if (auto* const holding = core_->lease_keeper().holder_of(node_)) core_->own_nodes().watch(*holding);
+void grant_state::watch_nodes() {
+  const auto watch = [this](const std::string& node) {
+    if (auto* const holding = core_->lease_keeper().holder_of(node)) core_->own_nodes().watch(*holding);
+  };
+  watch(node_);
+  for (const auto& each : other_nodes_) watch(each);
 }
 
 bool grant_state::asked_to_release() {
   if (!watched_) {
     core_->monitor().run_unless_forked([this] {
-      if (!watched_.exchange(true) && !is_over(state_)) watch_node();
+      if (!watched_.exchange(true) && !is_over(state_)) watch_nodes();
     });
   }
   return asked_;

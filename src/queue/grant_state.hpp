@@ -8,6 +8,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <latchkey/grant.hpp>
@@ -29,6 +30,9 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   /// Begins another period, of another turn on the same lock. @pre nothing else refers to this object
   void begin_again(const std::string& node, fencing_token fence, time_point now);
 
+  /// Its period has just begun, on these nodes, too.
+  void rest_on(std::vector<std::string> others) { other_nodes_ = std::move(others); }
+
   grant as_grant() { return grant{shared_from_this()}; }
   /// @returns what it refers to; null for one that was never held.
   static const std::shared_ptr<grant_state>& of(const grant& what) noexcept { return what.state_; }
@@ -37,6 +41,8 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   const std::string& path() const noexcept { return path_; }
   /// @returns the absolute path of the node that it rests on.
   const std::string& node() const noexcept { return node_; }
+  /// @returns those of the others that it rests on.
+  const std::vector<std::string>& other_nodes() const noexcept { return other_nodes_; }
 
   bool held() const noexcept { return is_held(state_) && !forked() && lease_->alive(core_->monitor().now()); }
   /// @returns whether it is over: as `!held()`, but not while a transaction that releases it is under way.
@@ -74,7 +80,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   };
 
   bool forked() const noexcept { return core_->monitor().forked(); }
-  void watch_node();
+  void watch_nodes();
   void request_stop(const std::stop_source& of);
   bool apply(grant_event event) noexcept;
   void say_lost(loss_reason why);
@@ -85,6 +91,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   const std::string path_;
   lock_counts& counts_;
   std::string node_;
+  std::vector<std::string> other_nodes_;
   fencing_token fence_;
   time_point since_;
   std::atomic<grant_phase> state_{grant_phase::held};
