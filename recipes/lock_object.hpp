@@ -59,6 +59,13 @@ class owner {
     guarded_ = false;
   }
 
+  /// @pre it is not there. What it holds next is the lock at `path`.
+  void rename(const std::string& path) {
+    if (path_ == path) return;
+    path_ = path;
+    grant_ = nullptr;
+  }
+
   /// It has a guard, which alone releases the lock.
   void give_guard() noexcept { guarded_ = true; }
   /// It is no fiber any more: its guard has been moved.
@@ -72,7 +79,7 @@ class owner {
 
  private:
   const std::shared_ptr<client_core> core_;
-  const std::string path_;
+  std::string path_;
   lock_counts& counts_;
   std::shared_ptr<grant_state> grant_;  // the last one
   std::uint64_t fiber_ = 0;

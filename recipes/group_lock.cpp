@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/group_lock.hpp"
+
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/path.hpp"
+#include "base/process.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+std::vector<group_member> checked(std::vector<group_member> members, std::size_t most) {
+  std::set<std::string_view> paths;
+  for (const auto& each : members) {
+    validate_lock_path(each.path);
+    if (!paths.insert(each.path).second)
+      throw error{errc::bad_option, "a path is named twice; name it once", each.path};
+  }
+  if (members.empty() || members.size() > most) {
+    throw error{errc::bad_option, fmt::format("{} paths; give it 1 to {}", members.size(), most)};
+  }
+  return members;
+}
+
+}  // namespace
+
+group_lock::group_lock(std::shared_ptr<client_core> core, std::vector<group_member> members, group_goal goal,
+                       std::size_t most, const group_options& options)
+    : core_{std::move(core)},
+      members_{checked(std::move(members), most)},
+      goal_{goal},
+      path_{members_.front().path},
+      counts_{core_->group(options.group)},
+      line_{*core_, path_, rule_of(members_.front().kind), counts_},
+      owner_{core_, path_, counts_},
+      limit_{core_->monitor(), options.max_hold} {
+  if (options.max_hold < duration::zero())
+    throw error{errc::bad_option, "the option max_hold must not be negative", path_};
+}
+
+void group_lock::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
+  core_->monitor().run([this] {
+    shut_ = true;
+    line_.fail_all(destroyed(path_));
+    leave();
+    give_up();
+    rest();
+    limit_.stop();
+  });
+}
+
+std::optional<std::size_t> group_lock::held_index() {
+  return core_->monitor().run_unless_forked([this]() -> std::optional<std::size_t> {
+    if (!owner_) return std::nullopt;
+    return index_;
+  });
+}
+
+/// The guard may hold the last reference, also in a forked child, where the entries are not to be touched.
+void group_lock::release_grant(std::uint64_t holder, const grant& what) noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
+  lock_calls::release_grant(holder, what);
+}
+
+// Callers ----------
+
+std::shared_ptr<waiter> group_lock::enter(std::uint64_t fiber, time_point until) {
+  require_working(*core_, path_);
+  if (shut_) throw_destroyed(path_);
+  if (until != at_once) owner_.refuse(fiber);
+  const bool hopeless = owner_ || !line_.empty() || core_->is_cut_off();
+  auto me = line_.add(fiber, until, *this);
+  if (observing_ == 0) observing_ = core_->add_observer(*this);
+  me->entering = true;
+  if (until == at_once && hopeless) {
+    line_.conclude(me, waiter::outcome::refused);
+    rest();
+  } else if (line_.size() == 1 && !owner_) {
+    take();
+  }
+  me->entering = false;
+  return me;
+}
+
+void group_lock::cancel(const std::shared_ptr<waiter>& who) {
+  if (who->what != waiter::outcome::waiting) return;
+  line_.conclude(who, waiter::outcome::refused);
+  if (line_.empty() && !owner_) give_up();
+  rest();
+}
+
+void group_lock::leave() {
+  if (!owner_) return;
+  owner_.end(core_->monitor().now());
+  give_up();
+  if (!line_.empty()) take();
+  rest();
+}
+
+time_point group_lock::end_overdue(time_point now) {
+  if (!owner_ || owner_.state().ended()) return never;
+  if (const auto end = limit_.end_of(owner_.state()); now < end) return end;
+  owner_.state().lose(loss_reason::held_too_long);
+  give_up();
+  return never;
+}
+
+/// For the first that waits. @pre it has no places
+void group_lock::take() {
+  line_.look_into(path_, rule_of(members_.front().kind));
+  places_ = std::make_shared<place_group>(core_, members_, goal_, *this);
+  places_->start(patience_of(line_.front()->once), observing_);
+}
+
+void group_lock::give_up() {
+  if (const auto left = std::exchange(places_, nullptr)) left->leave();
+}
+
+/// An object that is not used is not told of anything.
+void group_lock::rest() {
+  if (line_.empty() && !owner_) core_->remove_observer(std::exchange(observing_, 0));
+}
+
+// Of its places ----------
+
+void group_lock::on_granted() {
+  const auto now = core_->monitor().now();
+  const auto& next = line_.front();
+  auto nodes = places_->nodes();
+  const auto node = std::move(nodes.front());
+  nodes.erase(nodes.begin());
+  if (goal_ == group_goal::first) {
+    index_ = places_->index();
+    owner_.rename(members_[index_].path);
+  }
+  owner_.begin(next->fiber, node, places_->fence(), now);
+  owner_.state().rest_on(std::move(nodes));
+  limit_.begin(*this, now);
+  line_.grant(next, places_->waited() ? granted_by::queue : granted_by::free_queue, now);
+}
+
+void group_lock::on_waiting(std::size_t index) { line_.look_into(members_[index].path, rule_of(members_[index].kind)); }
+
+void group_lock::on_refused() {
+  places_ = nullptr;
+  line_.refuse_tries();
+  if (!line_.empty()) take();  // those who came meanwhile are in no hurry
+  rest();
+}
+
+void group_lock::on_suspect() { owner_.state().suspect(); }
+
+void group_lock::on_lost(loss_reason why) {
+  places_ = nullptr;
+  owner_.state().lose(why);
+}
+
+void group_lock::on_failed(const failure& why) {
+  places_ = nullptr;
+  if (owner_) owner_.state().lose(loss_reason::access_revoked);
+  line_.fail_all(why.at(path_));
+  rest();
+}
+
+void group_lock::on_asked_to_release() { owner_.state().ask_to_release(); }
+
+/// Of the client. Its grants have ended by then.
+void group_lock::on_failure(const failure& why) {
+  give_up();
+  line_.fail_all(why.at(path_));
+  rest();
+}
+
+}  // namespace latchkey::detail

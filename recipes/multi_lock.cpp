@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/multi_lock.hpp>
+
+#include <utility>
+
+#include "recipes/group_lock.hpp"
+
+namespace latchkey {
+namespace {
+
+detail::contender_kind kind_of(lock_request::kind how) noexcept {
+  switch (how) {
+    case lock_request::kind::read:
+      return detail::contender_kind::read;
+    case lock_request::kind::write:
+      return detail::contender_kind::write;
+    case lock_request::kind::alone:
+      break;
+  }
+  return detail::contender_kind::lock;
+}
+
+}  // namespace
+
+multi_lock::multi_lock(client& owner, std::vector<lock_request> locks, multi_lock_options options) {
+  std::vector<detail::group_member> members;
+  for (auto& each : locks) members.push_back({std::move(each.path), kind_of(each.how)});
+  group_ = std::make_shared<detail::group_lock>(
+      owner.core(), std::move(members), detail::group_goal::all, most_locks,
+      detail::group_options{std::move(options.group), detail::saturate(options.max_hold)});
+}
+
+multi_lock::~multi_lock() { group_->shut(); }
+
+bool multi_lock::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return group_->acquire(timeout, std::move(stop));
+}
+
+guard multi_lock::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return group_->acquire_guard(timeout, std::move(stop));
+}
+
+void multi_lock::unlock() noexcept { group_->unlock(); }
+
+grant multi_lock::held() const { return group_->held(); }
+
+const std::string& multi_lock::path() const noexcept { return group_->path(); }
+
+}  // namespace latchkey
