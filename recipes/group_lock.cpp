@@ -9,6 +9,7 @@
 
 #include "base/path.hpp"
 #include "base/process.hpp"
+#include "queue/long_wait.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -40,6 +41,11 @@ group_lock::group_lock(std::shared_ptr<client_core> core, std::vector<group_memb
       limit_{core_->monitor(), options.max_hold} {
   if (options.max_hold < duration::zero())
     throw error{errc::bad_option, "the option max_hold must not be negative", path_};
+  line_.when_long([this](duration waited, std::size_t calls) {
+    for (const auto index : places_ ? places_->waiting() : std::vector<std::size_t>{}) {
+      look_into_long_wait(*core_, members_[index].path, rule_of(members_[index].kind), waited, calls);
+    }
+  });
 }
 
 void group_lock::shut() noexcept {
@@ -112,7 +118,6 @@ time_point group_lock::end_overdue(time_point now) {
 
 /// For the first that waits. @pre it has no places
 void group_lock::take() {
-  line_.look_into(path_, rule_of(members_.front().kind));
   places_ = std::make_shared<place_group>(core_, members_, goal_, *this);
   places_->start(patience_of(line_.front()->once), observing_);
 }
@@ -143,8 +148,6 @@ void group_lock::on_granted() {
   limit_.begin(*this, now);
   line_.grant(next, places_->waited() ? granted_by::queue : granted_by::free_queue, now);
 }
-
-void group_lock::on_waiting(std::size_t index) { line_.look_into(members_[index].path, rule_of(members_[index].kind)); }
 
 void group_lock::on_refused() {
   places_ = nullptr;

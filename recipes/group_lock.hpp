@@ -55,7 +55,6 @@ class group_lock final : public lock_calls<group_lock>,
   friend class lock_calls<group_lock>;
 
   void on_granted() override;
-  void on_waiting(std::size_t index) override;
   void on_refused() override;
   void on_suspect() override;
   void on_lost(loss_reason why) override;

@@ -18,11 +18,6 @@ void place_group::place::make_entry() {
   entry_ = std::make_shared<queue_entry>(group_.core_, path_, kind_, *this);
 }
 
-void place_group::place::on_delayed() {
-  let_in_ = false;
-  if (entry_->waited()) group_.listener_.on_waiting(index_);
-}
-
 void place_group::place::on_suspect() {
   if (group_.granted()) group_.listener_.on_suspect();
 }
@@ -47,6 +42,14 @@ void place_group::start(patience how, std::uint64_t number) {
 bool place_group::waited() const noexcept {
   return std::any_of(places_.begin(), places_.end(),
                      [](const auto& each) { return each->entry_ && each->entry_->waited(); });
+}
+
+std::vector<std::size_t> place_group::waiting() const {
+  std::vector<std::size_t> all;
+  for (const auto& each : places_) {
+    if (each->entry_ && each->entry_->waited() && !each->let_in_) all.push_back(each->index_);
+  }
+  return all;
 }
 
 std::vector<std::string> place_group::nodes() const {
@@ -229,7 +232,7 @@ void place_group::on_refused(place& which) {
   if (how_ == patience::once) return has_places() ? void() : refuse();
   if (!core_->session().connected()) return begin_again();
   which.make_entry();
-  queue_entry::start_together({which.entry_}, how_);
+  which.entry_->start(how_);
 }
 
 void place_group::on_lost(place& which, loss_reason why) {

@@ -32,8 +32,6 @@ class group_listener {
  public:
   /// Its time has come, and its lease is fresh.
   virtual void on_granted() = 0;
-  /// This place waits for a contender ahead. May be told again.
-  virtual void on_waiting(std::size_t index) = 0;
   /// A try that does not get what it needs. The group is over.
   virtual void on_refused() = 0;
   virtual void on_suspect() = 0;
@@ -80,6 +78,8 @@ class place_group final : public std::enable_shared_from_this<place_group> {
   bool granted() const noexcept { return state_ == state::granted; }
   /// @returns whether a place has waited for a contender ahead.
   bool waited() const noexcept;
+  /// @returns the places that wait for a contender ahead.
+  std::vector<std::size_t> waiting() const;
   // @pre granted
   /// @returns which place was let in last: of goal `first`, the one that it holds.
   std::size_t index() const noexcept { return winner_; }
@@ -97,7 +97,7 @@ class place_group final : public std::enable_shared_from_this<place_group> {
     void make_entry();
 
     void on_granted() override { group_.on_granted(*this); }
-    void on_delayed() override;
+    void on_delayed() override { let_in_ = false; }
     void on_refused() override { group_.on_refused(*this); }
     void on_suspect() override;
     void on_lost(loss_reason why) override { group_.on_lost(*this, why); }

@@ -27,8 +27,8 @@ struct lock_request {
   /// As `mutex`, as a reader of `shared_mutex`, or as a writer of it.
   enum class kind : std::uint8_t { alone, read, write };
 
-  std::string path;
-  kind how = kind::alone;
+  std::string path;        ///< of the lock
+  kind how = kind::alone;  ///< how it is taken
 };
 
 /// How one `multi_lock` is counted, and how long it may be held.

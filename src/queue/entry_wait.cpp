@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How an entry in the queue waits for its turn.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +31,8 @@ void queue_entry::look_again() {
 
 /// The answer to a transaction does not tell the czxid of our node; the `pzxid` of a list that shows nobody behind us
 /// orders our tokens as well. It is that of the last change among the children: not smaller than our czxid, and smaller
-/// than those of all who come later, whose creations change the children once more.
+/// than those of all who come later, whose creations change the children once more. (Behind a reader there may be others,
+/// which do not wait for it; the token would be theirs, too.)
 void queue_entry::decide(const reply& listed) {
   if (listed.code == reply_code::no_node) return queue_again();
   if (listed.code != reply_code::ok) {
@@ -48,7 +50,7 @@ void queue_entry::decide(const reply& listed) {
     case admission::verdict::gone:
       return queue_again();  // an operator has deleted it
     case admission::verdict::granted:
-      if (czxid_ == 0 && verdict.behind == 0) czxid_ = listed.stat.pzxid;
+      if (czxid_ == 0 && verdict.behind == 0 && is_last_of_its_kind(listed.children)) czxid_ = listed.stat.pzxid;
       return admitted(verdict);
     case admission::verdict::wait:
       break;
@@ -56,6 +58,13 @@ void queue_entry::decide(const reply& listed) {
   if (patience_ == patience::once) return refuse();
   if (follow(verdict.blocker)) return;
   watch(std::string{verdict.blocker}, verdict.blockers == 1);
+}
+
+bool queue_entry::is_last_of_its_kind(const std::vector<std::string>& children) const {
+  if (kind_->exclusive()) return true;  // those behind wait for it
+  const auto mine = kind_->number(last_component(node_));
+  return std::none_of(children.begin(), children.end(),
+                      [&](const std::string& name) { return kind_->number(name) > mine; });
 }
 
 /// One watch, on the nearest contender ahead (`admission::blocker`), so no herd. `get`, since an `exists` watch on a

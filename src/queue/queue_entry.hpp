@@ -217,6 +217,7 @@ class queue_entry final : public session_observer,
   void look();
   void look_again();
   void decide(const reply& listed);
+  bool is_last_of_its_kind(const std::vector<std::string>& children) const;
   void watch(const std::string& name, bool alone);
   void on_watch_set(const std::string& name, reply_code code);
   void on_blocker_event(const std::string& name, watch_event event);

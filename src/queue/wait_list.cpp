@@ -75,7 +75,11 @@ bool wait_list::on_round(time_point now) {
   const auto waited = now - line_.front()->since;
   if (!core_.waiting_calls().is_long(waited)) return false;
   next_report_ = now + waited;
-  look_into_long_wait(core_, *awaited_, *kind_, waited, line_.size());
+  if (look_) {
+    look_(waited, line_.size());
+  } else {
+    look_into_long_wait(core_, path_, kind_, waited, line_.size());
+  }
   return true;
 }
 

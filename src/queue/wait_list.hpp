@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <stop_token>
@@ -61,7 +62,7 @@ class wait_list final : waiting_line {
  public:
   /// @param path of the lock object, below the chroot, and what its callers queue as; both must outlive the list
   wait_list(client_core& core, const std::string& path, const rule& kind, lock_counts& counts)
-      : core_{core}, path_{path}, awaited_{&path}, kind_{&kind}, counts_{counts} {}
+      : core_{core}, path_{path}, kind_{kind}, counts_{counts} {}
   wait_list(const wait_list&) = delete;
   wait_list& operator=(const wait_list&) = delete;
 
@@ -100,11 +101,9 @@ class wait_list final : waiting_line {
     conclude(who, waiter::outcome::granted);
   }
 
-  /// Whose queue is looked into when a call waits long, and as what. @pre both outlive the list
-  void look_into(const std::string& path, const rule& kind) noexcept {
-    awaited_ = &path;
-    kind_ = &kind;
-  }
+  /// `look` is called when `calls` calls wait, the first of them for `waited`, which is long: in place of looking into
+  /// the queue at `path`.
+  void when_long(std::function<void(duration waited, std::size_t calls)> look) { look_ = std::move(look); }
 
   /// Refuses the waiters that try once.
   void refuse_tries();
@@ -124,11 +123,11 @@ class wait_list final : waiting_line {
 
   client_core& core_;
   const std::string& path_;
-  const std::string* awaited_;
-  const rule* kind_;
+  const rule& kind_;
   lock_counts& counts_;
   bool listed_ = false;       // in `waiting_calls`
   time_point next_report_{};  // not before
+  std::function<void(duration, std::size_t)> look_;
   waiter::line line_;
   waiter::line spare_;  // settled ones, the oldest first
 };

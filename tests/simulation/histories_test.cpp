@@ -29,6 +29,7 @@ struct totals {
   std::size_t grants = 0;
   std::size_t requests = 0;
   std::size_t requeues = 0;
+  std::size_t groups = 0;
   std::size_t commits = 0;
   std::size_t writes = 0;
   std::uint64_t steps = 0;
@@ -45,6 +46,7 @@ std::string run_one(history_plan plan, bool aloud, totals& sum) {
   sum.grants += log.grants.size();
   sum.requests += story.requests();
   sum.requeues += story.requests(request_kind::requeue);
+  sum.groups += story.requests(request_kind::create_all);
   sum.commits += log.commits.size();
   sum.writes += log.writes.size();
   sum.steps += story.steps();
@@ -73,18 +75,21 @@ void run_part(std::uint64_t part) {
     CHECK_MESSAGE(found.empty(), "seed " << seed << " (LATCHKEY_SEED=" << seed << " tells its story):\n" << found);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  MESSAGE(fmt::format(
-      "{} histories ({:.0f} a second): {} calls, {} grants, {} requests, {} of them to requeue, {} commits, {} of them "
-      "written, {} steps; {} bad",
-      sum.histories, static_cast<double>(sum.histories) / took.count(), sum.calls, sum.grants, sum.requests,
-      sum.requeues, sum.commits, sum.writes, sum.steps, sum.bad));
+  MESSAGE(
+      fmt::format("{} histories ({:.0f} a second): {} calls, {} grants, {} requests, {} of them to requeue, {} of "
+                  "groups, {} commits, {} of them "
+                  "written, {} steps; {} bad",
+                  sum.histories, static_cast<double>(sum.histories) / took.count(), sum.calls, sum.grants, sum.requests,
+                  sum.requeues, sum.groups, sum.commits, sum.writes, sum.steps, sum.bad));
   if (count >= 100) CHECK(sum.requeues > count / 10);
+  if (count >= 100) CHECK(sum.groups > count);
   if (count >= 100) CHECK(sum.writes > count / 10);
 }
 
 /// In place of its locks there are elections: every grant has a node of its own.
 history_plan election_plan(std::uint64_t seed) {
   auto plan = history_plan::draw(seed);
+  plan.groups = 0;
   for (auto& each : plan.locks) {
     each.settings = {.family = lock_family::election, .turns = 1};
     each.mixed = false;

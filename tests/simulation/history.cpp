@@ -58,6 +58,7 @@ void history::add_object(unsigned client, unsigned lock) {
   const auto& plan = plan_.locks[lock];
   auto settings = plan.settings;
   if (plan.mixed) settings.family = time_.random().coin() ? lock_family::fair : lock_family::turns;
+  if (plan_.groups > 0 && time_.random().chance(plan_.groups)) make_group(settings, lock);
   const auto number = static_cast<unsigned>(objects_.size());
   auto& object = *objects_.emplace_back(std::make_unique<lock_object>(*clients_[client], lock_path(lock), settings));
   object.client_number = client;
@@ -70,6 +71,23 @@ void history::add_object(unsigned client, unsigned lock) {
     who.fiber = actors_.size();
     who.calls_left = plan_.calls;
     think(who);
+  }
+}
+
+/// With this lock as the first, and others in any order.
+void history::make_group(lock_settings& settings, unsigned lock) {
+  auto& random = time_.random();
+  settings.family = random.below(3) == 0 ? lock_family::any : lock_family::group;
+  settings.turns = 1;
+  const auto count = static_cast<unsigned>(plan_.locks.size());
+  const auto members = 2 + static_cast<unsigned>(random.below(count - 1));
+  for (unsigned i = 0; i < members; ++i) {
+    const auto each = (lock + i) % count;
+    auto kind = detail::contender_kind::lock;
+    if (plan_.locks[each].settings.family == lock_family::shared && settings.family == lock_family::group) {
+      kind = random.chance(plan_.locks[each].readers) ? detail::contender_kind::read : detail::contender_kind::write;
+    }
+    settings.members.push_back({lock_path(each), kind});
   }
 }
 
@@ -111,8 +129,10 @@ void history::observe() {
     if (each->call && each->call->what != detail::waiter::outcome::waiting) finish_call(*each);
     if (each->held != grant{}) look_at_hold(*each);
     if (each->held.valid_until() <= time_.now()) continue;
-    log_.grants[each->grant_number].last_valid = time_.steps();
-    log_.grants[each->grant_number].last_valid_at = time_.now();
+    for (std::size_t i = 0; i < each->nodes.size(); ++i) {
+      log_.grants[each->grant_number + i].last_valid = time_.steps();
+      log_.grants[each->grant_number + i].last_valid_at = time_.now();
+    }
   }
 }
 

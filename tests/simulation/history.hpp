@@ -3,10 +3,12 @@
 
 /// One random history of calls on locks, over a fake ensemble with faults: all of it follows from a seed.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <latchkey/grant.hpp>
@@ -43,7 +45,7 @@ class history final : queue_watcher {
     simulated_lock handle;
     unsigned client_number = 0;
     unsigned number = 0;
-    unsigned lock = 0;
+    unsigned lock = 0;  // the first of a group
     const lock_plan* plan = nullptr;
   };
   /// What a call is for.
@@ -59,9 +61,11 @@ class history final : queue_watcher {
     simulated_lock::place place;                 // that it keeps
     std::shared_ptr<detail::lease> place_pulse;  // of the session when it got it
     grant held;                                  // while it holds
-    std::size_t grant_number = 0;
-    path_id node = 0;  // on which the grant rests; 0: it was not there
+    std::size_t grant_number = 0;                // of the first of its locks; those of the others follow
+    std::vector<path_id> nodes;                  // on which the grants rest; 0: it was not there
     bool done = false;
+
+    bool rests_on(path_id node) const { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
   };
 
   struct pending_commit {
@@ -71,6 +75,7 @@ class history final : queue_watcher {
   };
 
   void add_object(unsigned client, unsigned lock);
+  void make_group(lock_settings& settings, unsigned lock);
 
   // What users do: history_users.cpp
   void think(actor& who);
@@ -99,6 +104,8 @@ class history final : queue_watcher {
 
   // What a grant is like: history_grants.cpp
   void begin_grant(actor& who);
+  void record_grant(actor& who, unsigned lock, detail::contender_kind kind, std::optional<std::size_t> writer);
+  std::vector<std::pair<unsigned, detail::contender_kind>> locks_of(const actor& who) const;
   void look_at_queue(const actor& who, grant_record& grant, const queued_node* mine);
   void begin_downgrade(actor& who);
   void hunt(const actor& who);

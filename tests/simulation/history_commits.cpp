@@ -49,8 +49,8 @@ void history::begin_commit(actor& who, const grant& held, std::size_t grant_numb
   auto& client = who.object->handle.client();
   const auto& grant = log_.grants[grant_number];
   const auto number = log_.commits.size();
-  auto what = draw_steps(who.object->lock, number, releases);
-  log_.commits.push_back({.lock = who.object->lock,
+  auto what = draw_steps(grant.lock, number, releases);
+  log_.commits.push_back({.lock = grant.lock,
                           .grant = grant_number,
                           .fence = grant.fence,
                           .reads = grant.kind == detail::contender_kind::read,

@@ -14,33 +14,24 @@ namespace latchkey::testing {
 using namespace std::chrono_literals;
 using detail::contender_kind;
 
+/// @returns those that have just been granted to it, and as what.
+std::vector<std::pair<unsigned, contender_kind>> history::locks_of(const actor& who) const {
+  const auto& members = who.object->handle.settings().members;
+  if (members.empty()) return {{who.object->lock, who.mode}};
+  std::vector<std::pair<unsigned, contender_kind>> all;
+  for (const auto& each : members) all.emplace_back(static_cast<unsigned>(each.path.back() - 'a'), each.kind);
+  if (who.object->handle.settings().family == lock_family::any) all = {all[who.object->handle.index()]};
+  return all;
+}
+
 void history::begin_grant(actor& who) {
   auto& random = time_.random();
   auto& object = *who.object;
+  const auto before = who.what == wish::downgrade ? std::optional{who.grant_number} : std::nullopt;
   who.held = object.handle.current(who.fiber, who.mode);
-  grant_record grant;
-  grant.lock = object.lock;
-  grant.client = object.client_number;
-  grant.call = who.call_number;
-  grant.kind = who.mode;
-  grant.fence = who.held.fence();
-  grant.granted = grant.last_valid = time_.steps();
-  grant.granted_at = grant.last_valid_at = time_.now();
-  grant.turns = object.handle.settings().turns;
-  grant.max_hold = object.handle.settings().max_hold;
-  if (who.what == wish::downgrade) grant.downgraded_from = who.grant_number;
-  const auto* const mine = queues_.at(object.lock, grant.fence.czxid);
-  // Of a node that an operator has deleted nobody knows which place it was: it counts as one of its own.
-  grant.place = mine ? mine->position : -static_cast<std::int64_t>(log_.grants.size()) - 1;
-  grant.node_missing = !mine;
-  look_at_queue(who, grant, mine);
-  who.node = mine ? mine->node : 0;
+  who.nodes.clear();
   who.grant_number = log_.grants.size();
-  log_.grants.push_back(grant);
-  if (listener_) {
-    tell(fmt::format("client {} is granted lock {} as caller {}, {}: {}", grant.client, grant.lock, who.fiber,
-                     to_string(grant.kind), to_string(grant.fence)));
-  }
+  for (const auto& [lock, kind] : locks_of(who)) record_grant(who, lock, kind, before);
   const bool hunted = faults_until_ > time_.now() && random.chance(plan_.hunted);
   const auto hold = hunted ? plan_.longest_hold : random.between({}, plan_.longest_hold);
   const auto interest = random.below(8);
@@ -57,6 +48,35 @@ void history::begin_grant(actor& who) {
   });
   if (hunted) hunt(who);
   if (plan_.ambushed > 0 && faults_until_ > time_.now() && random.chance(plan_.ambushed)) ambush(object.lock);
+}
+
+void history::record_grant(actor& who, unsigned lock, contender_kind kind, std::optional<std::size_t> writer) {
+  auto& object = *who.object;
+  grant_record grant;
+  grant.lock = lock;
+  grant.client = object.client_number;
+  grant.call = who.call_number;
+  grant.kind = kind;
+  grant.fence = who.held.fence();
+  grant.granted = grant.last_valid = time_.steps();
+  grant.granted_at = grant.last_valid_at = time_.now();
+  grant.turns = object.handle.settings().turns;
+  grant.max_hold = object.handle.settings().max_hold;
+  grant.downgraded_from = writer;
+  const auto* mine = queues_.at(lock, grant.fence.czxid);
+  const auto* const session = object.handle.client().connector().latest()->session();
+  const bool of_group = !object.handle.settings().members.empty();  // its token may be one that older nodes take, too
+  if (mine && of_group && (!session || mine->session != session->id)) mine = nullptr;
+  // Of a node that an operator has deleted nobody knows which place it was: it counts as one of its own.
+  grant.place = mine ? mine->position : -static_cast<std::int64_t>(log_.grants.size()) - 1;
+  grant.node_missing = !mine;
+  look_at_queue(who, grant, mine);
+  who.nodes.push_back(mine ? mine->node : 0);
+  log_.grants.push_back(grant);
+  if (listener_) {
+    tell(fmt::format("client {} is granted lock {} as caller {}, {}: {}", grant.client, grant.lock, who.fiber,
+                     to_string(grant.kind), to_string(grant.fence)));
+  }
 }
 
 /// The ensemble itself knows whose turn it is, and who has been kept waiting for long.
@@ -79,7 +99,7 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
       // A place that one of ours has given up may be there for a little longer: nobody of ours need wait for that.
       const auto path = ensemble_.paths().text(each.node);
       const bool used = std::any_of(actors_.begin(), actors_.end(), [&](const auto& other) {
-        return other->node == each.node && other->held.valid_until() > time_.now();
+        return other->rests_on(each.node) && other->held.valid_until() > time_.now();
       });
       if (each.session == session && !used && who.object->handle.client().core()->reaper().removes(path)) continue;
       ++grant.overtaken;
@@ -132,15 +152,17 @@ void history::look_at_hold(const actor& who) {
 /// However little is known to a client: its grant ends before its node does.
 void history::on_node_gone(path_id node) {
   for (const auto& each : actors_) {
-    if (each->node == node && each->held.valid_until() > time_.now()) {
-      log_.grants[each->grant_number].outlived_node = true;
+    for (std::size_t i = 0; i < each->nodes.size(); ++i) {
+      if (each->nodes[i] == node && each->held.valid_until() > time_.now()) {
+        log_.grants[each->grant_number + i].outlived_node = true;
+      }
     }
   }
 }
 
 void history::on_node_replaced(path_id writer, path_id reader) {
   for (const auto& each : actors_) {
-    if (each->node == writer) each->node = reader;
+    std::replace(each->nodes.begin(), each->nodes.end(), writer, reader);
   }
 }
 

@@ -94,6 +94,13 @@ void limit_holds(history_plan& plan, random_source& random) {
   for (auto& each : plan.locks) each.settings.max_hold = random.between(plan.longest_hold / 8, plan.longest_hold);
 }
 
+/// Some objects take several of the locks, beside others that take one.
+void draw_groups(history_plan& plan, random_source& random) {
+  while (plan.locks.size() < 2 + random.below(2)) plan.locks.push_back(draw_lock(random, plan.timeout));
+  plan.groups = random.coin() ? 0.4 : 0.8;
+  plan.callers = std::min(plan.callers, 2u);
+}
+
 /// Who waits for a node that has gone hears of that only when he has waited long.
 void lose_transactions(history_plan& plan, random_source& random) {
   plan.weather.lose_every = random.between(plan.timeout / 2, plan.timeout * 4);
@@ -133,6 +140,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (kind >= 3 && random.coin()) come_back(plan, random);
   if (!plan.operators && random.below(8) == 0) lose_transactions(plan, random);
   if (random.below(3) == 0) limit_holds(plan, random);
+  if (random.below(3) == 0) draw_groups(plan, random);
   return plan;
 }
 

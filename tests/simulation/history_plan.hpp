@@ -25,6 +25,7 @@ struct history_plan {
   duration timeout{};  ///< of the sessions
   unsigned clients = 0;
   std::vector<lock_plan> locks;
+  double groups = 0;     ///< how many objects take several locks together, or one of several
   unsigned objects = 0;  ///< of a client on a lock
   unsigned callers = 0;  ///< of each lock object
   unsigned calls = 0;    ///< of each caller

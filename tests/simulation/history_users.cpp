@@ -221,11 +221,14 @@ void history::unlock(actor& who) {
   if (listener_) {
     tell(fmt::format("caller {} unlocks lock {}, {}", who.fiber, who.object->lock, who.held ? "held" : "lost"));
   }
-  auto& grant = log_.grants[who.grant_number];
-  grant.unlocked = time_.steps();
-  grant.asked_to_release = plan_.weather.ask_every > duration::zero() && who.held.asked_to_release();
+  const bool asked = plan_.weather.ask_every > duration::zero() && who.held.asked_to_release();
+  for (std::size_t i = 0; i < who.nodes.size(); ++i) {
+    auto& grant = log_.grants[who.grant_number + i];
+    grant.unlocked = time_.steps();
+    grant.asked_to_release = asked;
+  }
   who.held = {};
-  who.node = 0;
+  who.nodes.clear();
   who.place = nullptr;
   who.object->handle.leave(who.fiber, who.mode);
   think(who);

@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/path.hpp"
 #include "recipes/cohort.hpp"
 #include "recipes/fair_line.hpp"
+#include "recipes/group_lock.hpp"
 #include "recipes/rules.hpp"
 #include "recipes/shared_state.hpp"
 #include "session/client_core.hpp"
@@ -68,6 +70,12 @@ class simulated_client {
 
   std::shared_ptr<detail::fair_line> fair_line(std::string path, duration max_hold = {}) {
     return std::make_shared<detail::fair_line>(core_, std::move(path), std::string{}, max_hold);
+  }
+
+  std::shared_ptr<detail::group_lock> group(std::vector<detail::group_member> members, detail::group_goal goal,
+                                            duration max_hold = {}) {
+    return std::make_shared<detail::group_lock>(core_, std::move(members), goal, 64,
+                                                detail::group_options{.max_hold = max_hold});
   }
 
   /// Begins to close; `closed()` when that is done.

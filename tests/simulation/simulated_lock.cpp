@@ -17,26 +17,36 @@ std::string_view to_string(lock_family family) noexcept {
       return "shared";
     case lock_family::election:
       return "election";
+    case lock_family::group:
+      return "group";
+    case lock_family::any:
+      return "any";
   }
   return "?";
 }
 
 simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_settings settings)
-    : client_{client}, settings_{settings} {
-  const detail::cohort_options options{settings.turns, settings.linger, {}, settings.max_hold};
-  switch (settings.family) {
+    : client_{client}, settings_{std::move(settings)} {
+  const detail::cohort_options options{settings_.turns, settings_.linger, {}, settings_.max_hold};
+  switch (settings_.family) {
     case lock_family::turns:
       turns_ = client.cohort(std::move(path), options);
       break;
     case lock_family::fair:
-      fair_ = client.fair_line(std::move(path), settings.max_hold);
+      fair_ = client.fair_line(std::move(path), settings_.max_hold);
       break;
     case lock_family::shared:
-      shared_ =
-          client.shared_state(std::move(path), options, {settings.share_for, settings.linger, {}, settings.max_hold});
+      shared_ = client.shared_state(std::move(path), options,
+                                    {settings_.share_for, settings_.linger, {}, settings_.max_hold});
       break;
     case lock_family::election:
-      turns_ = client.cohort(std::move(path), {.turns = 0, .record = settings.id}, contender_kind::latch);
+      turns_ = client.cohort(std::move(path), {.turns = 0, .record = settings_.id}, contender_kind::latch);
+      break;
+    case lock_family::group:
+      group_ = client.group(settings_.members, detail::group_goal::all, settings_.max_hold);
+      break;
+    case lock_family::any:
+      group_ = client.group(settings_.members, detail::group_goal::first, settings_.max_hold);
       break;
   }
 }
@@ -47,12 +57,14 @@ void simulated_lock::shut() {
   if (turns_) turns_->shut();
   if (fair_) fair_->shut();
   if (shared_) shared_->shut();
+  if (group_) group_->shut();
 }
 
 simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detail::time_point until) {
   return client_.run([&] {
     if (turns_) return turns_->enter(fiber, until);
     if (fair_) return fair_->enter(fiber, until);
+    if (group_) return group_->enter(fiber, until);
     return what == contender_kind::read ? shared_->enter_shared(fiber, until) : shared_->enter(fiber, until);
   });
 }
@@ -61,6 +73,7 @@ void simulated_lock::cancel(const call& who, mode what) {
   client_.run([&] {
     if (turns_) return turns_->cancel(who);
     if (fair_) return fair_->cancel(who);
+    if (group_) return group_->cancel(who);
     return what == contender_kind::read ? shared_->cancel_shared(who) : shared_->cancel(who);
   });
 }
@@ -69,6 +82,7 @@ void simulated_lock::leave(std::uint64_t fiber, mode what) {
   client_.run([&] {
     if (turns_) return turns_->leave();
     if (fair_) return fair_->leave();
+    if (group_) return group_->leave();
     if (what == contender_kind::write) return shared_->leave();
     shared_->leave_shared(fiber);
   });
@@ -82,9 +96,12 @@ grant simulated_lock::current(std::uint64_t fiber, mode what) {
   return client_.run([&] {
     if (turns_) return turns_->current();
     if (fair_) return fair_->current();
+    if (group_) return group_->current();
     return what == contender_kind::read ? shared_->current_shared(fiber) : shared_->current();
   });
 }
+
+std::size_t simulated_lock::index() { return group_->held_index().value(); }
 
 simulated_lock::call simulated_lock::queue(const place& in, std::uint64_t fiber) {
   return client_.run([&] { return in->begin_to_queue(fiber); });

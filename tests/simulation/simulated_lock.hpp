@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <latchkey/grant.hpp>
 
@@ -13,7 +14,7 @@
 
 namespace latchkey::testing {
 
-enum class lock_family : std::uint8_t { turns, fair, shared, election };
+enum class lock_family : std::uint8_t { turns, fair, shared, election, group, any };
 
 std::string_view to_string(lock_family family) noexcept;
 
@@ -23,7 +24,8 @@ struct lock_settings {
   duration linger{};
   duration share_for{};
   duration max_hold{};
-  std::string id = "candidate";  ///< of an election
+  std::string id = "candidate";                 ///< of an election
+  std::vector<detail::group_member> members{};  ///< of a group, or of any: its locks
 };
 
 /// What its callers do is said with the mode: to read, to write, or, of the other families, to lock.
@@ -44,6 +46,8 @@ class simulated_lock {
   void leave(std::uint64_t fiber, mode what);
   call downgrade(std::uint64_t fiber);
   grant current(std::uint64_t fiber, mode what);
+  /// @returns which of the locks is held. @pre the family is any
+  std::size_t index();
 
   // Of the fair family, a place that is kept:
   place make_place() { return std::make_shared<detail::fair_place>(fair_, detail::patience::keep); }
@@ -62,6 +66,7 @@ class simulated_lock {
   std::shared_ptr<detail::cohort> turns_;
   std::shared_ptr<detail::fair_line> fair_;
   std::shared_ptr<detail::shared_state> shared_;
+  std::shared_ptr<detail::group_lock> group_;
 };
 
 }  // namespace latchkey::testing
