@@ -50,6 +50,12 @@ int main(int argc, char** argv) {
   add("one_lock_64", one_lock_64);
   add("own_locks_256", own_locks_256);
   add("readers_32", readers_32);
+  add("three_locks", three_locks);
+  for (const std::size_t size : {1, 2, 4, 8}) {
+    workloads["convoy_" + std::to_string(size)] = [&all, size](const route& to, double seconds) {
+      return convoy(all, to, seconds, size);
+    };
+  }
   add("turns_64", turns_64);
   add("turns_64_outside", turns_64_outside);
   add("idle_10000", idle_10000);

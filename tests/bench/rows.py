@@ -60,6 +60,13 @@ rows = (
     Row("one_lock_64", "64 fibers of one session, one fair_mutex", "one_lock_64", "rate", "hand-offs/s", four, counted=True, targets=(
         Target("at least 20 x Curator", "rate", ">=", 20, "curator"),
         Target("ahead of the floor, which has no local neighbours", "rate", ">=", 1.0, "floor"))),
+    Row("three_locks", "three free locks together, lock + unlock", "three_locks", "rate", "cycles/s", ("latchkey", "curator"), counted=True, targets=(
+        Target("at most 0.45 x the time of Curator's InterProcessMultiLock", "rate", ">=", 1 / 0.45, "curator"),
+        Target("two transactions and three lists", "requests_per_cycle", "<=", 5.05))),
+    Row("convoy_1", "8 sessions, each takes 1 of 16 locks at random", "convoy_1", "rate", "groups/s", ("latchkey",), also=("locks_per_second",)),
+    Row("convoy_2", "the same, 2 of 16 together", "convoy_2", "rate", "groups/s", ("latchkey",), also=("locks_per_second",)),
+    Row("convoy_4", "the same, 4 of 16", "convoy_4", "rate", "groups/s", ("latchkey",), also=("locks_per_second",)),
+    Row("convoy_8", "the same, 8 of 16", "convoy_8", "rate", "groups/s", ("latchkey",), also=("locks_per_second",)),
     Row("turns_64", "64 fibers of one session, one mutex, nobody outside", "turns_64", "rate", "turns/s", ("latchkey",), counted=True, targets=(
         Target("at least 300 000 turns/s", "rate", ">=", 300_000),)),
     Row("turns_64_outside", "the same with 8 contenders outside: the longest wait", "turns_64_outside", "longest_wait_in_turns", "turns", ("latchkey",),

@@ -43,6 +43,10 @@ figures one_lock_64(clients& all, const route& to, double seconds);
 figures own_locks_256(clients& all, const route& to, double seconds);
 figures readers_32(clients& all, const route& to, double seconds);
 
+// Several locks at once ----------
+figures three_locks(clients& all, const route& to, double seconds);
+figures convoy(clients& all, const route& to, double seconds, std::size_t size);
+
 // Turns ----------
 figures turns_64(clients& all, const route& to, double seconds);
 figures turns_64_outside(clients& all, const route& to, double seconds);

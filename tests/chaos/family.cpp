@@ -12,13 +12,14 @@ namespace chaos {
 
 namespace {
 
-constexpr std::array<std::pair<family, std::string_view>, 6> names{{
+constexpr std::array<std::pair<family, std::string_view>, 7> names{{
     {family::mutex, "mutex"},
     {family::linger, "linger"},
     {family::reentrant, "reentrant"},
     {family::fair, "fair"},
     {family::shared, "shared"},
     {family::election, "election"},
+    {family::group, "group"},
 }};
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <latchkey/election.hpp>
+#include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 
 namespace chaos {
@@ -36,6 +37,12 @@ class exclusive_lock final : public lock_under_test {
   }
 
   Lock lock_;
+};
+
+/// Takes its path and another one, which is that of all groups.
+class group : public latchkey::multi_lock {
+ public:
+  group(latchkey::client& client, const std::string& path) : multi_lock{client, {{path}, {"/chaos/beside/lock"}}} {}
 };
 
 class read_write_lock final : public lock_under_test {
@@ -82,6 +89,8 @@ std::unique_ptr<lock_under_test> make_lock(family which, latchkey::client& clien
           client, path, latchkey::shared_mutex_options{.turns = how.turns, .linger = how.linger});
     case family::election:
       return std::make_unique<exclusive_lock<latchkey::election>>(client, path);
+    case family::group:
+      return std::make_unique<exclusive_lock<group>>(client, path);
   }
   return nullptr;
 }

@@ -5,6 +5,7 @@
 
 #include <latchkey/election.hpp>
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace latchkey::testing {
 
@@ -39,8 +41,8 @@ class some_lock {
 template <class Lock>
 class exclusive_lock : public some_lock {
  public:
-  template <class... Options>
-  exclusive_lock(client& owner, const std::string& path, Options... options) : lock_{owner, path, options...} {}
+  template <class Paths, class... Options>
+  exclusive_lock(client& owner, const Paths& paths, Options... options) : lock_{owner, paths, options...} {}
 
   void lock() override { lock_.lock(); }
   bool try_lock_for(std::chrono::milliseconds timeout) override { return lock_.try_lock_for(timeout); }
@@ -84,7 +86,8 @@ class writing : public some_lock {
   reading below_;
 };
 
-/// @param kind mutex, linger (a mutex that does), fair, reentrant, read, write; latch, selector (elections)
+/// @param kind mutex, linger (a mutex that does), fair, reentrant, read, write; group (of mutexes, at paths joined by
+/// '+'); latch, selector (elections)
 inline std::unique_ptr<some_lock> make_lock(client& owner, const std::string& kind, const std::string& path) {
   if (kind == "mutex") return std::make_unique<exclusive_lock<mutex>>(owner, path);
   if (kind == "linger") {
@@ -94,6 +97,12 @@ inline std::unique_ptr<some_lock> make_lock(client& owner, const std::string& ki
   if (kind == "reentrant") return std::make_unique<exclusive_lock<reentrant_mutex>>(owner, path);
   if (kind == "read") return std::make_unique<reading>(std::make_shared<shared_mutex>(owner, path));
   if (kind == "write") return std::make_unique<writing>(std::make_shared<shared_mutex>(owner, path));
+  if (kind == "group") {  // path+path+...
+    std::vector<lock_request> locks;
+    std::istringstream paths{path};
+    for (std::string each; std::getline(paths, each, '+');) locks.push_back({each});
+    return std::make_unique<exclusive_lock<multi_lock>>(owner, locks);
+  }
   if (kind == "latch") return std::make_unique<exclusive_lock<election>>(owner, path);
   if (kind == "selector") {
     return std::make_unique<exclusive_lock<election>>(owner, path,
@@ -113,9 +122,15 @@ struct record {
 /// What all contenders append to: one record is one line, and one write with O_APPEND.
 class history_file {
  public:
-  explicit history_file(const std::string& path)
-      : file_{::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)} {}
-  ~history_file() { ::close(file_); }
+  /// @param paths joined by '+': each record goes to each of these files
+  explicit history_file(const std::string& paths) {
+    std::istringstream parts{paths};
+    for (std::string each; std::getline(parts, each, '+');)
+      files_.push_back(::open(each.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+  }
+  ~history_file() {
+    for (const int each : files_) ::close(each);
+  }
   history_file(const history_file&) = delete;
   history_file& operator=(const history_file&) = delete;
 
@@ -129,11 +144,13 @@ class history_file {
     text << event << ' ' << what.who << ' ' << what.kind << ' ' << time << ' ' << what.session << ' ' << what.czxid
          << '\n';
     const auto line = text.str();
-    if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
+    for (const int each : files_) {
+      if (::write(each, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
+    }
   }
 
  private:
-  int file_;
+  std::vector<int> files_;
 };
 
 }  // namespace latchkey::testing

@@ -17,6 +17,7 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.ExponentialBackoffRetry;
@@ -103,6 +104,9 @@ public final class CuratorContestant {
       case "readers_32":
         InterProcessReadWriteLock both = new InterProcessReadWriteLock(client, path);
         for (int i = 0; i < 32; ++i) locks.add(both.readLock());
+        return inThreads(locks, seconds);
+      case "three_locks":
+        locks.add(new InterProcessMultiLock(client, List.of(path + "/a", path + "/b", path + "/c")));
         return inThreads(locks, seconds);
       case "locked_write":
         return lockedWrite(client, path, seconds);

@@ -8,8 +8,10 @@
 #include <string>
 #include <utility>
 
+#include <latchkey/any_lock.hpp>
 #include <latchkey/election.hpp>
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
@@ -45,6 +47,18 @@ struct fair : fair_mutex {
 struct candidate : election {
   static constexpr bool one_place_each = false;
   candidate(client& owner, std::string path) : election{owner, std::move(path)} {}
+};
+
+/// Two locks at once: at the path, and beside it.
+struct grouped : multi_lock {
+  static constexpr bool one_place_each = false;
+  grouped(client& owner, std::string path) : multi_lock{owner, {{path}, {path + "-beside"}}} {}
+};
+
+/// The one lock of several, where there is only one.
+struct any_of_one : any_lock {
+  static constexpr bool one_place_each = false;
+  any_of_one(client& owner, std::string path) : any_lock{owner, {std::move(path)}} {}
 };
 
 struct writer : shared_mutex {
@@ -143,6 +157,7 @@ struct two_of {
 #define LATCHKEY_CANDIDATES LATCHKEY_BOTH(candidate, candidate)
 #define LATCHKEY_TICKETS LATCHKEY_BOTH(ticketed, ticketed)
 #define LATCHKEY_WRITERS LATCHKEY_BOTH(writer, writer)
+#define LATCHKEY_GROUPS LATCHKEY_BOTH(grouped, grouped), LATCHKEY_BOTH(any_of_one, grouped)
 #define LATCHKEY_LINGERING \
   LATCHKEY_BOTH(lingering_mutex, lingering_mutex), LATCHKEY_BOTH(lingering_writer, lingering_writer)
 #define LATCHKEY_READERS LATCHKEY_BOTH(reader, writer)
@@ -153,10 +168,11 @@ struct two_of {
 /// ... those of which one caller has the lock at a time ...
 #define LATCHKEY_EXCLUSIVE                                                                                    \
   LATCHKEY_PLAIN, LATCHKEY_REENTRANT, LATCHKEY_FAIR, LATCHKEY_CANDIDATES, LATCHKEY_TICKETS, LATCHKEY_WRITERS, \
-      LATCHKEY_LINGERING
+      LATCHKEY_LINGERING, LATCHKEY_GROUPS
 /// ... those that are not to be taken twice ...
-#define LATCHKEY_NOT_REENTRANT \
-  LATCHKEY_PLAIN, LATCHKEY_FAIR, LATCHKEY_TICKETS, LATCHKEY_WRITERS, LATCHKEY_LINGERING, LATCHKEY_READERS
+#define LATCHKEY_NOT_REENTRANT                                                                             \
+  LATCHKEY_PLAIN, LATCHKEY_FAIR, LATCHKEY_TICKETS, LATCHKEY_WRITERS, LATCHKEY_LINGERING, LATCHKEY_READERS, \
+      LATCHKEY_GROUPS
 /// ... and all. A reader's rival is a writer; of all others, another one of its kind.
 #define LATCHKEY_FAMILY LATCHKEY_EXCLUSIVE, LATCHKEY_READERS, LATCHKEY_BOTH(lingering_reader, lingering_writer)
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -8,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.framework.state.ConnectionState;
@@ -70,6 +73,9 @@ final class Contender implements Runnable {
                 path = words[2];
                 held = locks.of(words[1], path);
                 return held.acquire(Long.parseLong(words[3]), TimeUnit.MILLISECONDS) ? "held " + locks.czxid(held) : "busy";
+            case "rounds_together": // PATH+PATH... COUNT HISTORY+HISTORY... HOLD_US TIMEOUT_MS
+                return roundsTogether(words[1].split("\\+"), Integer.parseInt(words[2]), words[3].split("\\+"),
+                        Long.parseLong(words[4]), Long.parseLong(words[5]));
             case "downgrade":
                 downgrade();
                 return "held " + locks.czxid(held);
@@ -145,6 +151,38 @@ final class Contender implements Runnable {
                 final String kind = kinds[done % kinds.length];
                 round(history, kind, holdMicroseconds);
             }
+        }
+        return "done " + done;
+    }
+
+    /** Takes locks one after another in this order, as InterProcessMultiLock does; when it takes too long, from the beginning. */
+    private String roundsTogether(String[] paths, int count, String[] files, long holdMicroseconds, long timeout) throws Exception {
+        final List<InterProcessLock> mutexes = new ArrayList<>();
+        final List<History> histories = new ArrayList<>();
+        for (int i = 0; i < paths.length; ++i) {
+            mutexes.add(locks.mutex("mutex", paths[i]));
+            histories.add(new History(files[i]));
+        }
+        final InterProcessMultiLock together = new InterProcessMultiLock(mutexes);
+        int done = 0;
+        for (; done < count && !stopped; ++done) {
+            while (!together.acquire(timeout, TimeUnit.MILLISECONDS)) {
+                continue;
+            }
+            final long granted = System.nanoTime();
+            for (History each : histories) {
+                each.add("granted", name, "mutex", granted, session(), 0);
+            }
+            if (holdMicroseconds > 0) {
+                TimeUnit.MICROSECONDS.sleep(holdMicroseconds);
+            }
+            for (int i = 0; i < paths.length; ++i) {
+                histories.get(i).add("released", name, "mutex", System.nanoTime(), session(), locks.czxid(mutexes.get(i)));
+            }
+            together.release();
+        }
+        for (History each : histories) {
+            each.close();
         }
         return "done " + done;
     }
