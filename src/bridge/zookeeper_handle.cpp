@@ -126,6 +126,9 @@ struct completions {
     const auto& operations = from(data).operations;
     with.results = operations.results();
     if (rc == ZOK) with.paths = operations.created();
+    const bool known =
+        std::none_of(with.paths.begin(), with.paths.end(), [](const auto& each) { return each.empty(); });
+    if (!known) rc = ZRUNTIMEINCONSISTENCY;  // as in `created`
     answer(data, rc, std::move(with));
   }
 

@@ -43,7 +43,6 @@ void queue_entry::create_together(const std::vector<std::shared_ptr<queue_entry>
 void queue_entry::on_created_together(const std::vector<joined>& all, reply& created) {
   const bool refused = created.code != reply_code::ok && !is_lost(created.code);
   if (refused) return on_refused_together(all, created);
-  if (created.code == reply_code::ok && created.paths.size() != all.size()) created.code = reply_code::unknown_outcome;
   all.front().who->core_->reaper().together([&] {
     for (std::size_t i = 0; i < all.size(); ++i) {
       reply mine;

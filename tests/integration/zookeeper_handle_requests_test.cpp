@@ -205,31 +205,6 @@ TEST_CASE("a requeue keeps its container: that has never been empty") {
   CHECK(session.watches_.empty());
 }
 
-TEST_CASE("one transaction creates a sequential node in each of several parents, or none") {
-  one_session session;
-  session.wait_for_connection();
-  for (const auto* path : {"/each", "/each/one", "/each/two"}) session.ask(create(path));
-  const auto creations = [](const std::vector<std::string>& prefixes) {
-    request all{.kind = operation::transact, .steps = steps_for(step::operation::create, prefixes)};
-    for (auto& each : all.steps) each.mode = create_mode::ephemeral_sequential;
-    return all;
-  };
-  const auto done = session.ask(creations({"/each/one/a-", "/each/two/a-longer-prefix-", "/each/one/b-"}));
-  REQUIRE(done.code == reply_code::ok);
-  CHECK(done.paths == std::vector<std::string>{"/each/one/a-0000000000", "/each/two/a-longer-prefix-0000000000",
-                                               "/each/one/b-0000000001"});
-  const auto one = session.ask(on_path(operation::get, done.paths[0]));
-  const auto two = session.ask(on_path(operation::get, done.paths[1]));
-  CHECK(one.stat.czxid == two.stat.czxid);
-  CHECK(two.stat.ephemeral_owner == session.info_.id);
-  const auto refused = session.ask(creations({"/each/one/c-", "/each/missing/c-", "/each/two/c-"}));
-  CHECK(refused.code == reply_code::no_node);
-  CHECK(refused.results == std::vector{reply_code::ok, reply_code::no_node, reply_code::not_sent});
-  CHECK(refused.paths.empty());
-  CHECK(session.ask(on_path(operation::children, "/each/one")).children.size() == 2);
-  CHECK(session.ask(on_path(operation::children, "/each/two")).children.size() == 1);
-}
-
 TEST_CASE("a remove_all deletes all in one transaction, or nothing") {
   one_session session;
   session.wait_for_connection();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session of the C client: connecting, losing the connection, the end.
+// The session of the C client: connecting, losing the connection, the end; a transaction of several creates.
 #include "zookeeper_handle_test.hpp"
 
 namespace latchkey::handle_tests {
@@ -23,6 +23,31 @@ TEST_CASE("an authentication scheme that the server does not know ends the sessi
   CHECK(session.send(create("/never")) == 0);
   CHECK(session.send(check({"/a", "/b", "/c"})) == 0);  // zoo_amulti would crash
   CHECK(session.send(replace("/a", "/b")) == 0);
+}
+
+TEST_CASE("one transaction creates a sequential node in each of several parents, or none") {
+  one_session session;
+  session.wait_for_connection();
+  for (const auto* path : {"/each", "/each/one", "/each/two"}) session.ask(create(path));
+  const auto creations = [](const std::vector<std::string>& prefixes) {
+    request all{.kind = operation::transact, .steps = steps_for(step::operation::create, prefixes)};
+    for (auto& each : all.steps) each.mode = create_mode::ephemeral_sequential;
+    return all;
+  };
+  const auto done = session.ask(creations({"/each/one/a-", "/each/two/a-longer-prefix-", "/each/one/b-"}));
+  REQUIRE(done.code == reply_code::ok);
+  CHECK(done.paths == std::vector<std::string>{"/each/one/a-0000000000", "/each/two/a-longer-prefix-0000000000",
+                                               "/each/one/b-0000000001"});
+  const auto one = session.ask(on_path(operation::get, done.paths[0]));
+  const auto two = session.ask(on_path(operation::get, done.paths[1]));
+  CHECK(one.stat.czxid == two.stat.czxid);
+  CHECK(two.stat.ephemeral_owner == session.info_.id);
+  const auto refused = session.ask(creations({"/each/one/c-", "/each/missing/c-", "/each/two/c-"}));
+  CHECK(refused.code == reply_code::no_node);
+  CHECK(refused.results == std::vector{reply_code::ok, reply_code::no_node, reply_code::not_sent});
+  CHECK(refused.paths.empty());
+  CHECK(session.ask(on_path(operation::children, "/each/one")).children.size() == 2);
+  CHECK(session.ask(on_path(operation::children, "/each/two")).children.size() == 1);
 }
 
 TEST_CASE("a connection lost and regained is told, and the session stays") {

@@ -197,6 +197,23 @@ TEST_SUITE("group") {
     CHECK(w.nothing_is_left());
   }
 
+  TEST_CASE("a guard keeps a group that was made for one call, which leaves nothing when it is released") {
+    group_world w;
+    auto group = w.one.group(w.members(), group_goal::all);
+    const auto call = w.one.run([&] { return group->enter(1, detail::never); });
+    REQUIRE(w.granted(call));
+    auto held = group->guard_of_holder();
+    const std::weak_ptr<detail::group_lock> made = group;
+    group = nullptr;
+    w.time.run_for(w.one.session_timeout());
+    CHECK(held);
+    CHECK(w.one.run([&] { return w.one.core()->observers(); }) == 4);  // the places, and the object
+    held.release();
+    CHECK(made.expired());
+    CHECK(w.one.run([&] { return w.one.core()->observers(); }) == 0);
+    CHECK(w.nothing_is_left());
+  }
+
   TEST_CASE("a place that was let in long ago is proved again before the group is granted") {
     blocked_world w;
     simulated_lock other{w.one, "/other", {lock_family::turns}};
