@@ -2,7 +2,9 @@
 /// A process that forks while it holds locks: `forking_process CONNECT PATH`. It says what went wrong, in parent and
 /// children, and exits with 0 if nothing did.
 
+#include <latchkey/any_lock.hpp>
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/reentrant_mutex.hpp>
@@ -75,7 +77,9 @@ struct locks {
         busy{owner, path + "/busy"},
         guarded{owner, path + "/guarded"},
         guarded_again{owner, path + "/guarded-again"},
-        guarded_read{owner, path + "/guarded-read"} {}
+        guarded_read{owner, path + "/guarded-read"},
+        group{owner, {{path + "/group-a"}, {path + "/group-b"}}},
+        any{owner, {path + "/any-a", path + "/any-b"}} {}
 
   void take() {
     plain.lock();
@@ -87,6 +91,8 @@ struct locks {
     guards.push_back(guarded.acquire());
     guards.push_back(guarded_again.acquire());
     guards.push_back(guarded_read.acquire_shared());
+    guards.push_back(group.acquire());
+    guards.push_back(any.acquire());
   }
   void give_back() {
     for (auto& each : guards) {
@@ -110,6 +116,8 @@ struct locks {
   latchkey::mutex guarded;
   latchkey::reentrant_mutex guarded_again;
   latchkey::shared_mutex guarded_read;
+  latchkey::multi_lock group;
+  latchkey::any_lock any;
   std::vector<latchkey::guard> guards;
   std::optional<latchkey::ticket> place;
 };
@@ -138,6 +146,10 @@ void check_calls(latchkey::client& owner, locks& all) {
   check_closed("ask_to_release", [&] { latchkey::ask_to_release(owner, "/a"); });
   check_closed("a new lock", [&] { latchkey::mutex{owner, "/a"}.lock(); });
   check_closed("a new fair lock", [&] { latchkey::fair_mutex{owner, "/a"}.lock(); });
+  check_closed("lock a group", [&] { all.group.lock(); });
+  check_closed("try_lock of any", [&] { (void)all.any.try_lock(); });
+  check_closed("a new group", [&] { latchkey::multi_lock{owner, {{"/a"}}}.lock(); });
+  check(!all.any.index(), "none of several locks is held");
   check(!owner.connected(), "not connected");
   check(owner.session_id() == 0, "no session");
 }
