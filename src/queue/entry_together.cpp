@@ -53,26 +53,23 @@ void queue_entry::on_created_together(const std::vector<joined>& all, reply& cre
   });
 }
 
-/// The first that the ensemble has refused says why; the others were not looked at. Those who are told may leave any.
+/// The first that the ensemble has refused says why. The others were not created: each is refused when its list is
+/// answered.
 void queue_entry::on_refused_together(const std::vector<joined>& all, const reply& refused) {
   const auto& results = refused.results;
   const auto failed = std::find_if(results.begin(), results.end(), [](auto code) { return code != reply_code::ok; });
   const auto at = failed == results.end() ? 0 : static_cast<std::size_t>(failed - results.begin());
   const auto waits = [](const joined& each) { return each.who->step_ == each.step; };
-  const auto& first = all[at];
-  if (waits(first)) {
-    first.who->created_ = refused.code;
-    if (refused.code != reply_code::no_node) {
-      first.who->on_enqueued(nullptr);
-    } else if (std::all_of(all.begin(), all.end(), waits) && first.who->may_make_parents()) {
-      std::vector<std::shared_ptr<queue_entry>> again;
-      for (const auto& each : all) again.push_back(each.who);
-      return create_together(again, at);
-    }
+  if (!waits(all[at])) return;
+  auto& first = *all[at].who;
+  if (refused.code != reply_code::no_node) {
+    first.created_ = refused.code;
+    return first.on_enqueued(nullptr);
   }
-  for (const auto& each : all) {
-    if (waits(each)) each.who->refuse();
-  }
+  if (!std::all_of(all.begin(), all.end(), waits) || !first.may_make_parents()) return;
+  std::vector<std::shared_ptr<queue_entry>> again;
+  for (const auto& each : all) again.push_back(each.who);
+  create_together(again, at);
 }
 
 void queue_entry::leave_together(const std::vector<std::shared_ptr<queue_entry>>& all) {

@@ -34,14 +34,14 @@ void queue_entry::become(state next) {
 /// The place is gone.
 void queue_entry::queue_again() {
   first_ = false;  // who knows what else is gone
-  if (joint_ || (patience_ == patience::keep && queued_)) return refuse();
+  if (patience_ == patience::keep && queued_) return refuse();
   step_out();
   begin();
 }
 
 /// @param former of use only right away
 void queue_entry::begin(std::unique_ptr<former_place> former) {
-  if (joint_) return refuse();
+  if (joint_) return refuse();  // its node would have another birth
   forget_node();
   parents_made_ = 0;
   parent_failure_ = nullptr;

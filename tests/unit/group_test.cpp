@@ -162,6 +162,33 @@ TEST_SUITE("group") {
     CHECK(w.nothing_is_left());
   }
 
+  TEST_CASE("readers that one list lets in have tokens of their own") {
+    group_world w;
+    simulated_lock writer{w.two, "/a", {lock_family::shared}};
+    simulated_lock other{w.two, "/a", {lock_family::shared}};
+    REQUIRE(w.ends(writer.enter(1, write), outcome::granted));
+    const auto next = other.enter(1, write);
+    REQUIRE(w.become({2, 0, 0}));
+    simulated_group first{w.one, {{"/a", read}, {"/b", read}}, group_goal::all};
+    simulated_group second{w.one, {{"/a", read}, {"/b", read}}, group_goal::all};
+    const auto one = first.enter();
+    REQUIRE(w.become({3, 1, 0}));
+    const auto two = second.enter();
+    REQUIRE(w.become({4, 2, 0}));
+    w.time.run_for(5ms);
+    writer.leave(1, write);
+    REQUIRE(w.ends(next, outcome::granted));
+    other.leave(1, write);
+    REQUIRE(w.granted(one));
+    REQUIRE(w.granted(two));
+    CHECK(first.held().fence() < second.held().fence());
+    first.leave();
+    second.leave();
+    CHECK(w.nothing_is_left());
+    writer.shut();
+    other.shut();
+  }
+
   TEST_CASE("a call that gives up leaves nothing, or its places to the next caller of the object") {
     blocked_world w;
     const auto alone = w.mine.enter();
