@@ -30,9 +30,10 @@ enum class errc {
   /// server has answered for longer than the session timeout; or, for a client that has never been connected, for longer
   /// than `client_options::connect_timeout`. A cancelled call is `false` even then, and a call without a limit waits.
   unreachable,
-  unsupported,  ///< this build of the C client lacks a feature that was asked for
-  refused,      ///< the ensemble refused a request; the message names ZooKeeper's error code
-  too_large,    ///< a transaction of more than 900 KiB, which the servers would not take
+  unsupported,        ///< this build of the C client lacks a feature that was asked for
+  refused,            ///< the ensemble refused a request; the message names ZooKeeper's error code
+  too_large,          ///< a transaction of more than 900 KiB, which the servers would not take
+  contract_mismatch,  ///< the users of a path do not agree on a number that its node keeps: use the same everywhere
 };
 
 /// @returns the category of `errc`, named "latchkey".

@@ -44,6 +44,8 @@ class category final : public std::error_category {
         return "refused by the ensemble";
       case errc::too_large:
         return "too large";
+      case errc::contract_mismatch:
+        return "the users of the path do not agree";
     }
     return "unknown error";
   }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/contract.hpp"
+
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/escape.hpp"
+#include "base/path.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+/// Then another client deletes what we write.
+constexpr int most_writes = 20;
+
+/// Names no key and no contender.
+constexpr std::string_view keeper = "%keep";
+
+bool is_container(const node_stat& node) noexcept {
+  return node.ephemeral_owner == std::numeric_limits<std::int64_t>::min();
+}
+
+}  // namespace
+
+contract::contract(std::shared_ptr<client_core> core, std::string path, std::string_view name, std::uint64_t number)
+    : core_{std::move(core)},
+      path_{std::move(path)},
+      absolute_{core_->absolute(path_)},
+      text_{fmt::format(R"({{"{}":{}}})", name, number)} {}
+
+void contract::open(std::function<void(const failure&)> on_refused) {
+  core_->monitor().run([&] {
+    on_refused_ = std::move(on_refused);
+    observing_ = core_->add_observer(*this);
+  });
+}
+
+void contract::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
+  core_->monitor().run([this] {
+    core_->remove_observer(observing_);
+    on_refused_ = {};
+    wanted_ = false;
+    fail(destroyed(path_));
+  });
+}
+
+bool contract::agree(duration timeout, std::stop_token stop) {
+  if (agreed()) return true;
+  return call(
+      core_->monitor(), timeout, std::move(stop), [this](auto, auto until) { return enter(until); },
+      [this](const auto& who) { conclude(who, waiter::outcome::refused); });
+}
+
+// The node ----------
+
+void contract::ask() {
+  if (agreed() || asked_) return;
+  wanted_ = true;
+  if (!core_->session().connected()) return;
+  asked_ = true;
+  core_->session().submit({.kind = operation::get, .path = absolute_},
+                          [self = shared_from_this()](const reply& read) { self->on_read(read); });
+}
+
+void contract::on_connected() {
+  if (wanted_) ask();
+}
+
+void contract::on_read(const reply& read) {
+  asked_ = false;
+  if (!wanted_) return;
+  if (read.code != reply_code::ok && read.code != reply_code::no_node) return not_answered(read.code);
+  if (read.data == text_) {
+    wanted_ = false;
+    agreed_.store(true, std::memory_order_release);
+    return settle(waiter::outcome::granted);
+  }
+  if (!read.data.empty()) {
+    return refuse(errc::contract_mismatch,
+                  fmt::format("its node says {}, and this object was made with {}; use the same number everywhere, or "
+                              "another path",
+                              escaped(read.data.substr(0, 64)), text_));
+  }
+  if (is_lost(refused_)) refused_ = {};
+  if (refused_ != reply_code::ok) return not_answered(refused_);
+  if (++writes_ > most_writes) {
+    return refuse(errc::refused, fmt::format("its node was deleted or emptied after each of {} attempts to write it; "
+                                             "stop the process that does that",
+                                             most_writes));
+  }
+  if (read.code == reply_code::ok) {
+    write(read.stat);
+  } else {
+    make_node();
+  }
+  ask();
+}
+
+/// Not if another user has written meanwhile.
+void contract::write(const node_stat& node) {
+  if (is_container(node)) {
+    send({.kind = operation::create, .path = join(absolute_, keeper), .mode = create_mode::persistent});
+  }
+  send({.kind = operation::transact,
+        .steps = {{.what = step::operation::set, .path = absolute_, .data = text_, .version = node.version}}});
+}
+
+void contract::make_node() {
+  for (auto& parent : ancestors(absolute_)) {
+    const bool of_chroot = parent.size() <= core_->chroot().size();
+    send({.kind = operation::create,
+          .path = std::move(parent),
+          .mode = of_chroot ? create_mode::persistent : create_mode::container});
+  }
+  send({.kind = operation::create, .path = absolute_, .data = text_, .mode = create_mode::persistent});
+}
+
+/// What has become of the write is what the next read shows.
+void contract::send(request what) {
+  core_->session().submit(std::move(what), [self = shared_from_this()](const reply& answer) {
+    using enum reply_code;
+    const auto code = answer.code;
+    const bool raced = code == node_exists || code == bad_version || code == no_node;
+    if (!raced) self->refused_ = code;
+  });
+}
+
+void contract::not_answered(reply_code code) {
+  refused_ = {};
+  switch (code) {
+    case reply_code::unknown_outcome:
+    case reply_code::not_sent:
+    case reply_code::session_over:
+      return;  // asked again with the next connection
+    case reply_code::no_permission:
+      return refuse(errc::not_authorized,
+                    "its ACL denies access (ZNOAUTH); grant this client the permissions c, r and w");
+    case reply_code::no_children_for_ephemerals:
+      return refuse(errc::parent_is_ephemeral,
+                    "it cannot be created, because its parent is ephemeral (ZNOCHILDRENFOREPHEMERALS); choose another "
+                    "path");
+    default:
+      return refuse(errc::refused, fmt::format("the ensemble refused a request ({}); check the path, "
+                                               "client_options::acl and client_options::authentication",
+                                               zookeeper_name(code)));
+  }
+}
+
+void contract::refuse(errc code, std::string what) {
+  const failure why{code, std::move(what), path_};
+  writes_ = 0;
+  wanted_ = false;
+  fail(why);
+  if (on_refused_) on_refused_(why);
+}
+
+// Those who wait ----------
+
+std::shared_ptr<waiter> contract::enter(time_point until) {
+  require_working(*core_, path_);
+  auto me = std::make_shared<waiter>();
+  me->at = waiting_.insert(waiting_.end(), me);
+  me->ends_by_itself = until == at_once;
+  if (until == at_once) until = core_->end_of_try();
+  if (until != never) {
+    me->timer = core_->monitor().at(until, [me, weak = weak_from_this()] {
+      me->timer = {};
+      me->ends_by_itself = true;
+      const auto self = weak.lock();
+      if (self && me->what == waiter::outcome::waiting) self->conclude(me, waiter::outcome::refused);
+    });
+  }
+  if (agreed()) conclude(me, waiter::outcome::granted);
+  ask();
+  return me;
+}
+
+void contract::conclude(const std::shared_ptr<waiter>& who, waiter::outcome what) {
+  if (who->what != waiter::outcome::waiting) return;
+  core_->monitor().cancel(who->timer);
+  if (what == waiter::outcome::refused && who->ends_by_itself) {
+    if (const auto outage = core_->unreachable()) {
+      who->why = std::make_unique<failure>(outage->at(path_));
+      what = waiter::outcome::failed;
+    }
+  }
+  who->what.store(what, std::memory_order_release);
+  core_->monitor().wake({who, &who->point});
+  waiting_.erase(who->at);  // last: it may hold the last reference
+}
+
+void contract::fail(const failure& why) {
+  for (const auto& each : waiting_) each->why = std::make_unique<failure>(why.at(path_));
+  settle(waiter::outcome::failed);
+}
+
+void contract::settle(waiter::outcome what) {
+  while (!waiting_.empty()) conclude(waiting_.front(), what);
+}
+
+}  // namespace latchkey::detail
