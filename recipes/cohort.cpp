@@ -20,10 +20,14 @@ cohort_options cohort_options::checked(cohort_options options, const std::string
   return options;
 }
 
-cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, cohort_options options)
-    : shared_entry{std::move(core), std::move(path), kind, options.group, options.linger, options.max_hold},
+cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const cohort_options& options)
+    : cohort{core, std::move(path), kind, options, core->group(options.group)} {}
+
+cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const cohort_options& options,
+               lock_counts& counts)
+    : shared_entry{std::move(core), std::move(path), kind, counts, options.linger, options.max_hold},
       most_turns_{options.turns},
-      record_{std::move(options.record)},
+      record_{options.record},
       owner_{core_, path_, counts_} {}
 
 // Callers ----------

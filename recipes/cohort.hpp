@@ -44,10 +44,13 @@ struct cohort_options {
 ///
 /// Every turn is a grant of its own, with its own fencing token. After a loss the turn stays with its caller until that
 /// unlocks, so that callers of one object never overlap.
-class cohort final : public shared_entry, public lock_calls<cohort> {
+class cohort : public shared_entry, public lock_calls<cohort> {
  public:
   /// @param path as the user calls it; below the chroot
-  cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, cohort_options options);
+  cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const cohort_options& options);
+  /// The same with the monitor. @param counts of the group of `options`
+  cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const cohort_options& options,
+         lock_counts& counts);
 
   // With the monitor:
   std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);

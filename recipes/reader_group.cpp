@@ -53,8 +53,8 @@ class reader_group::place final : public entry_listener {
 };
 
 reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options)
-    : shared_entry{std::move(core), std::move(path), contender_kind::read,
-                   options.group,   options.linger,  options.max_hold},
+    : shared_entry{core,           std::move(path), contender_kind::read, core->group(options.group),
+                   options.linger, options.max_hold},
       share_for_{options.share_for},
       newest_{std::make_shared<place>(*this)} {}
 

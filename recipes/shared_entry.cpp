@@ -6,10 +6,10 @@
 namespace latchkey::detail {
 
 shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind,
-                           const std::string& group, duration linger, duration max_hold)
+                           lock_counts& counts, duration linger, duration max_hold)
     : core_{std::move(core)},
       path_{std::move(path)},
-      counts_{core_->group(group)},
+      counts_{counts},
       line_{*core_, path_, rule_of(kind), counts_},
       limit_{core_->monitor(), max_hold},
       absolute_{std::make_shared<const std::string>(core_->absolute(path_))},
@@ -20,18 +20,22 @@ shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, 
       linger_{linger} {}
 
 void shared_entry::open() {
-  core_->monitor().run([this] { observing_ = core_->add_observer(*this); });
+  core_->monitor().run([this] { begin(); });
 }
 
 void shared_entry::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
-    core_->remove_observer(observing_);
     line_.fail_all(destroyed(path_));
     let_go();
     give_up();
-    limit_.stop();
+    retire();
   });
+}
+
+void shared_entry::retire() {
+  core_->remove_observer(observing_);
+  limit_.stop();
 }
 
 // Callers ----------
@@ -87,7 +91,9 @@ std::shared_ptr<queue_entry> shared_entry::release() {
   releasing_ = false;
   core_->monitor().cancel(timer_);
   remote_waiters_->stop();
-  return std::exchange(entry_, nullptr);
+  auto left = std::exchange(entry_, nullptr);
+  if (idle()) on_idle();
+  return left;
 }
 
 void shared_entry::give_up() {
@@ -165,8 +171,8 @@ void shared_entry::on_delayed() {
 }
 
 void shared_entry::on_refused() {
-  release();
   line_.refuse_tries();
+  release();
   if (!line_.empty()) take();  // those who came meanwhile are in no hurry
 }
 
@@ -181,8 +187,8 @@ void shared_entry::on_lost(loss_reason why) {
 }
 
 void shared_entry::on_failure(const failure& why) {
-  give_up();
   line_.fail_all(why.at(path_));
+  give_up();
 }
 
 void shared_entry::on_asked_to_release() {

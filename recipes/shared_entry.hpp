@@ -47,6 +47,12 @@ class shared_entry : public entry_listener, public session_observer, public std:
   /// Of its `hold_limit`. What is ended is lost: its callers keep their turns until they unlock.
   virtual time_point end_overdue(time_point now) = 0;
 
+  /// @returns whether nothing is missed if it is destroyed: no call waits or holds, and there is no entry.
+  bool idle() const noexcept { return !entry_ && line_.empty() && !in_use(); }
+  /// As `open()` and, of an idle object, `shut()`; with the monitor.
+  void begin() { observing_ = core_->add_observer(*this); }
+  void retire();
+
  protected:
   enum class state : std::uint8_t {
     none,
@@ -57,10 +63,10 @@ class shared_entry : public entry_listener, public session_observer, public std:
   };
 
   /// @param path as the user calls it; below the chroot
-  /// @param group of locks whose numbers it counts for
+  /// @param counts of the group of locks that it counts for
   /// @param linger how long the entry is kept; zero: not at all
   /// @param max_hold how long one caller may hold; zero: for ever
-  shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const std::string& group,
+  shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, lock_counts& counts,
                duration linger, duration max_hold);
   ~shared_entry() = default;
 
@@ -75,6 +81,8 @@ class shared_entry : public entry_listener, public session_observer, public std:
   virtual void let_go() = 0;
   /// @returns whether an entry may take over the token of the former one.
   virtual bool follows_on() const noexcept { return true; }
+  /// It is idle. May be told again, from inside any of its calls.
+  virtual void on_idle() {}
   /// `remote_waiters_` has an answer.
   virtual void on_remote_waiters();
 

@@ -2,6 +2,7 @@
 #include "base/path.hpp"
 
 #include <cstdint>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -91,6 +92,22 @@ void validate_lock_path(std::string_view path) {
   if (path == "/")
     throw error{errc::bad_path, "the root cannot be a lock; name a node below it, such as /locks/nightly", "/"};
   validate_path(path);
+}
+
+std::string as_component(std::string_view bytes) {
+  std::string result;
+  const bool relative = bytes == "." || bytes == "..";
+  while (!bytes.empty()) {
+    const auto before = bytes;
+    const auto character = take_character(bytes);
+    const auto taken = before.substr(0, before.size() - bytes.size());
+    if (relative || character == '/' || character == '%' || is_refused(character)) {
+      for (const unsigned char byte : taken) fmt::format_to(std::back_inserter(result), "%{:02X}", byte);
+    } else {
+      result += taken;
+    }
+  }
+  return result;
 }
 
 std::string join(std::string_view parent, std::string_view name) {

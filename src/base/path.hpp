@@ -24,6 +24,10 @@ void validate_path(std::string_view path);
 /// As `validate_path`, and the root is none: a lock needs a node of its own.
 void validate_lock_path(std::string_view path);
 
+/// @returns a valid component of a path for any bytes but none at all, different for different ones: what a path cannot
+/// have, and the percent sign, is written %XX.
+std::string as_component(std::string_view bytes);
+
 /// @returns the path of the child `name` of `parent`; a `name` that is a path itself is put below `parent`: the chroot.
 std::string join(std::string_view parent, std::string_view name);
 

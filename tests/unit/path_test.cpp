@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,29 @@ TEST_CASE("paths that ZooKeeper accepts are valid") {
     CHECK(path_fault(path).empty());
     CHECK_NOTHROW(validate_path(path));
   }
+}
+
+TEST_CASE("any bytes can be written as a component, and different ones differently") {
+  using namespace std::string_literals;
+  CHECK(as_component("order-17") == "order-17");
+  CHECK(as_component("gr\xc3\xbc\xc3\x9f.") == "gr\xc3\xbc\xc3\x9f.");
+  CHECK(as_component("a/b%c") == "a%2Fb%25c");
+  CHECK(as_component(".") == "%2E");
+  CHECK(as_component("..") == "%2E%2E");
+  CHECK(as_component("\0\n\x7f"s) == "%00%0A%7F");
+  CHECK(as_component("\xc2\x80 \xf0\x9f\x94\x92") == "%C2%80 %F0%9F%94%92");
+  CHECK(as_component("\xff\xc3") == "%FF%C3");
+  std::set<std::string> written;
+  std::size_t count = 0;
+  for (int first = 0; first < 256; ++first) {
+    for (int second = 0; second < 256; ++second) {
+      const auto component = as_component(std::string{static_cast<char>(first), static_cast<char>(second)});
+      if (!path_fault("/a/" + component).empty()) FAIL(component);
+      written.insert(component);
+      ++count;
+    }
+  }
+  CHECK(written.size() == count);
 }
 
 TEST_CASE("paths that ZooKeeper refuses are not") {

@@ -50,8 +50,9 @@ class scripted_connector final : public detail::connector {
   void answers(std::uint64_t id, detail::reply_code code = detail::reply_code::ok) {
     detail::reply with;
     with.code = code;
-    of_last().on_reply(epoch(), id, std::move(with));
+    answers(id, std::move(with));
   }
+  void answers(std::uint64_t id, detail::reply with) { of_last().on_reply(epoch(), id, std::move(with)); }
   void answers_everything() {
     for (const auto& each : std::exchange(sent, {})) answers(each.id);
   }

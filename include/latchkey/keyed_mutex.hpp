@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A lock for each key of a set too large to name.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <latchkey/client.hpp>
+#include <latchkey/duration.hpp>
+#include <latchkey/export.hpp>
+#include <latchkey/guard.hpp>
+#include <latchkey/mutex.hpp>
+
+namespace latchkey {
+
+namespace detail {
+class key_tables;
+}
+
+/// How a `keyed_mutex` finds the lock of a key.
+struct keyed_options {
+  /// Zero: a lock for each key, so different keys never wait for each other. Otherwise the number of locks, which the
+  /// keys share by their hash: FNV-1a, the same in every process and version. All users of a root must use the same
+  /// number. The first one writes it to the root, and calls with another number fail.
+  std::uint32_t stripes = 0;
+  /// As for a `mutex`, for each lock. With `linger` a key keeps its place, and its memory, until that ends.
+  mutex_options lock{};
+  /// @returns the client of the ensemble that has the lock of a key; the same ensemble in all processes. Empty: that of
+  /// the constructor. Runs on the thread of the call. The clients must live as long as the `keyed_mutex`.
+  std::function<client&(std::string_view key)> where{};
+};
+
+/// Exclusive locks named by keys: for each order, account or user that is locked now and then.
+///
+/// A key is any sequence of 1 to 200 bytes. Its lock is that of a `mutex` and of Curator's `InterProcessMutex` at
+/// `path(key)`. All calls return a `guard`. Not recursive: while a fiber holds a key, it must not wait for the same key,
+/// nor for another one of the same stripe.
+///
+/// Memory: a key takes memory while it is held, waited for, or lingers. On the ensemble its path is a container, which
+/// the leader deletes some time after the last contender has left: 10 000 a minute, unless it is configured otherwise.
+/// Use stripes if more than 150 new keys a second are locked for long.
+///
+/// Fairness: as for a `mutex`, for each key.
+///
+/// Blocking: see `detail::lockable`. The first call also reads the data of the root, in the same round trip.
+///
+/// Concurrency: every member may be called from any thread and fiber.
+///
+/// Lifetime: as for a `mutex`. Guards may outlive it; the destructor releases their locks.
+///
+/// Loss: the grant of the guard tells. No other caller of this object is admitted to the key while the guard lives.
+class LATCHKEY_EXPORT keyed_mutex {
+ public:
+  /// Makes no request. @param root the path below which the locks are
+  /// @throws error bad_path, bad_option
+  keyed_mutex(client& owner, std::string root, keyed_options options = {});
+  ~keyed_mutex();
+  keyed_mutex(const keyed_mutex&) = delete;
+  keyed_mutex& operator=(const keyed_mutex&) = delete;
+
+  /// Waits for the lock of `key`, through outages and lost sessions. @returns the guard.
+  /// @throws error bad_path for a key that is empty or too long; contract_mismatch if the root has another number of
+  /// stripes; otherwise as `mutex::lock()`
+  guard lock(std::string_view key);
+
+  /// As `lock(key)`, until `stop` is requested. @returns the guard; an empty one if the lock was not taken.
+  guard lock(std::string_view key, std::stop_token stop) {
+    return take(key, std::chrono::nanoseconds::max(), std::move(stop));
+  }
+
+  /// Takes the lock of `key` if it is free, as `mutex::try_lock()`. @returns the guard; an empty one if the lock was not
+  /// taken.
+  guard try_lock(std::string_view key) { return take(key, std::chrono::nanoseconds::zero(), {}); }
+
+  /// As `lock(key)`, for at most `timeout`, and until `stop` is requested. @returns the guard; an empty one if the lock
+  /// was not taken.
+  template <class Rep, class Period>
+  guard try_lock_for(std::string_view key, std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+    return take(key, detail::saturate(timeout), std::move(stop));
+  }
+
+  /// As `try_lock_for`, with the time that is left now.
+  template <class Clock, class Duration>
+  guard try_lock_until(std::string_view key, std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+    return take(key, detail::time_left(time), std::move(stop));
+  }
+
+  /// @returns the path of the lock of `key`, for a `queue_snapshot` or other clients. A byte that a path cannot have is
+  /// written %XX, and so is the percent sign; with stripes the name is the number of the stripe.
+  /// @throws error bad_path for a key that is empty or too long
+  std::string path(std::string_view key) const;
+
+  /// @returns the path below which the locks are.
+  const std::string& root() const noexcept;
+
+  /// @returns how many locks have memory now. Zero in a forked child.
+  std::size_t objects() const;
+
+ private:
+  guard take(std::string_view key, std::chrono::nanoseconds timeout, std::stop_token stop);
+
+  std::unique_ptr<detail::key_tables> tables_;
+};
+
+}  // namespace latchkey

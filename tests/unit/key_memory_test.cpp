@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Keys that are used once leave no memory behind.
+
+#include <doctest/doctest.h>
+
+#include <malloc.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "recipes/key_table.hpp"
+#include "support/scripted_connector.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::key_space;
+using detail::key_table;
+using detail::operation;
+using outcome = detail::waiter::outcome;
+
+/// The keys of one process, on an ensemble that remembers nothing: every lock is free, unless `busy`.
+struct forgetful_world {
+  scripted_client client{{.session_timeout = 4s}};
+  std::shared_ptr<key_table> keys;
+  std::string name;  // of the node that was created last
+  std::int64_t zxid = 0;
+  bool busy = false;
+
+  explicit forgetful_world(detail::cohort_options options)
+      : keys{std::make_shared<key_table>(client.core, key_space{"/keys", 0}, std::move(options))} {
+    client.opener->opens();
+    client.opener->connects({.id = 1, .timeout = 4s});
+    keys->open();
+  }
+  ~forgetful_world() { keys->shut(); }
+
+  void answer_everything() {
+    while (!client.opener->sent.empty()) {
+      for (auto& each : std::exchange(client.opener->sent, {})) client.opener->answers(each.id, answer(each.what));
+    }
+  }
+  detail::reply answer(const detail::request& what) {
+    detail::reply with;
+    with.stat.pzxid = ++zxid;
+    if (what.kind == operation::create) {
+      with.path = what.path + "0000000007";
+      name = with.path.substr(with.path.rfind('/') + 1);
+      with.stat.czxid = zxid;
+    }
+    if (what.kind == operation::children) with.children = {name};
+    if (what.kind == operation::children && busy) with.children.push_back("_c_other-lock-0000000001");
+    if (what.kind == operation::get) with.data = R"({"stripes":0})";
+    return with;
+  }
+  void advance(detail::duration time) {
+    client.advance(time);
+    answer_everything();
+  }
+  /// So that the lease is ready.
+  void settle() {
+    for (int i = 0; i < 100; ++i) advance(100ms);
+  }
+
+  void use(int key) {
+    const auto until = busy ? detail::at_once : detail::never;
+    const auto call = client.own->run([&] { return keys->enter(fmt::format("key-{}", key), 1, until); });
+    answer_everything();
+    if (call.me->what != (busy ? outcome::refused : outcome::granted)) FAIL("key " << key);
+    if (!busy) client.own->run([&] { call.lock->leave(); });
+    if (key % 64 == 0) advance(1ms);
+  }
+};
+
+/// @returns the bytes in use.
+std::size_t memory() {
+  const auto now = ::mallinfo2();
+  return now.uordblks + now.hblkhd;
+}
+
+}  // namespace
+
+#ifndef __SANITIZE_ADDRESS__  // whose allocator does not tell
+
+TEST_SUITE("allocations") {
+  TEST_CASE("a million keys used once leave memory flat") {
+    constexpr int count = 1'000'000;
+    constexpr std::size_t noise = 64 * 1024;  // a quarter of a bit for each key
+    forgetful_world w{{.max_hold = 1h}};
+    w.settle();
+    for (int key = 0; key < count / 100; ++key) w.use(key);
+    const auto before = memory();
+    for (int key = 0; key < count; ++key) w.use(key);
+    CHECK(w.keys->size() == 0);
+    CHECK(memory() < before + noise);
+  }
+
+  TEST_CASE("keys that are held by others, and keys that have lingered, leave no memory either") {
+    for (const bool busy : {true, false}) {
+      CAPTURE(busy);
+      constexpr int count = 100'000;
+      constexpr std::size_t noise = 64 * 1024;
+      forgetful_world w{{.linger = 1ms}};
+      w.busy = busy;
+      w.settle();
+      for (int key = 0; key < count / 10; ++key) w.use(key);
+      w.advance(1s);
+      const auto before = memory();
+      for (int key = 0; key < count; ++key) w.use(key);
+      w.advance(1s);
+      CHECK(w.keys->size() == 0);
+      CHECK(memory() < before + noise);
+    }
+  }
+}
+
+#endif
+
+}  // namespace latchkey::testing
