@@ -40,6 +40,7 @@ history::history(const history_plan& plan)
   for (unsigned i = 0; i < plan_.clients; ++i) {
     clients_.push_back(std::make_unique<simulated_client>(ensemble_, options_of(plan_)));
     clients_.back()->core()->reaper().gather_beyond(plan_.gather_beyond);
+    if (plan_.locks[0].settings.family == lock_family::keys) add_table(plan_.locks[0].settings);
     for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) {
       for (unsigned object = 0; object < plan_.objects; ++object) add_object(i, lock);
     }
@@ -60,7 +61,7 @@ void history::add_object(unsigned client, unsigned lock) {
   if (plan.mixed) settings.family = time_.random().coin() ? lock_family::fair : lock_family::turns;
   if (plan_.groups > 0 && time_.random().chance(plan_.groups)) make_group(settings, lock);
   const auto number = static_cast<unsigned>(objects_.size());
-  auto& object = *objects_.emplace_back(std::make_unique<lock_object>(*clients_[client], lock_path(lock), settings));
+  auto& object = *objects_.emplace_back(make_object(client, lock, settings));
   object.client_number = client;
   object.number = number;
   object.lock = lock;
@@ -89,6 +90,19 @@ void history::make_group(lock_settings& settings, unsigned lock) {
     }
     settings.members.push_back({lock_path(each), kind});
   }
+}
+
+std::unique_ptr<history::lock_object> history::make_object(unsigned client, unsigned lock,
+                                                           const lock_settings& settings) {
+  auto& of = *clients_[client];
+  if (tables_.empty()) return std::make_unique<lock_object>(of, lock_path(lock), settings);
+  return std::make_unique<lock_object>(of, tables_[client], lock_name(lock), settings);
+}
+
+/// All keys of a client are in one table.
+void history::add_table(const lock_settings& settings) {
+  tables_.push_back(clients_.back()->key_table(
+      "/locks", {.turns = settings.turns, .linger = settings.linger, .max_hold = settings.max_hold}));
 }
 
 history::~history() {
@@ -179,6 +193,9 @@ void history::collect_leftovers() {
     for (const auto& name : ensemble_.children(path)) {
       if (detail::parse_contender(name)) log_.leftovers.push_back("node " + path + "/" + name);
     }
+  }
+  for (const auto& each : tables_) {
+    if (each->size() != 0) log_.leftovers.push_back("objects of keys");
   }
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     if (clients_[i]->closed()) continue;  // what it could not do in time, the end of its session does

@@ -40,8 +40,8 @@ class history final : queue_watcher {
 
  private:
   struct lock_object {
-    lock_object(simulated_client& client, std::string path, const lock_settings& settings)
-        : handle{client, std::move(path), settings} {}
+    template <class... Args>
+    explicit lock_object(simulated_client& client, Args&&... how) : handle{client, std::forward<Args>(how)...} {}
     simulated_lock handle;
     unsigned client_number = 0;
     unsigned number = 0;
@@ -76,6 +76,8 @@ class history final : queue_watcher {
 
   void add_object(unsigned client, unsigned lock);
   void make_group(lock_settings& settings, unsigned lock);
+  void add_table(const lock_settings& settings);
+  std::unique_ptr<lock_object> make_object(unsigned client, unsigned lock, const lock_settings& settings);
 
   // What users do: history_users.cpp
   void think(actor& who);
@@ -125,7 +127,8 @@ class history final : queue_watcher {
   void collect_leftovers();
   void close_clients();
   void tell(const std::string& line);
-  std::string lock_path(unsigned lock) const { return "/locks/" + std::string(1, static_cast<char>('a' + lock)); }
+  static std::string lock_name(unsigned lock) { return {static_cast<char>('a' + lock)}; }
+  std::string lock_path(unsigned lock) const { return "/locks/" + lock_name(lock); }
   std::string data_path(unsigned lock) const { return "/data/" + std::to_string(lock); }
   std::vector<std::string> lock_paths() const;
 
@@ -136,6 +139,7 @@ class history final : queue_watcher {
   queue_record queues_;
   time_point faults_until_{};
   std::vector<std::unique_ptr<simulated_client>> clients_;
+  std::vector<std::shared_ptr<detail::key_table>> tables_;  // of each client, if its locks are keys
   std::vector<std::unique_ptr<lock_object>> objects_;
   std::vector<std::unique_ptr<actor>> actors_;
   std::vector<pending_commit> commits_;

@@ -14,6 +14,7 @@
 #include "recipes/cohort.hpp"
 #include "recipes/fair_line.hpp"
 #include "recipes/group_lock.hpp"
+#include "recipes/key_table.hpp"
 #include "recipes/rules.hpp"
 #include "recipes/shared_state.hpp"
 #include "session/client_core.hpp"
@@ -76,6 +77,12 @@ class simulated_client {
                                             duration max_hold = {}) {
     return std::make_shared<detail::group_lock>(core_, std::move(members), goal, 64,
                                                 detail::group_options{.max_hold = max_hold});
+  }
+
+  std::shared_ptr<detail::key_table> key_table(std::string root, detail::cohort_options options = {}) {
+    auto made = std::make_shared<detail::key_table>(core_, detail::key_space{std::move(root), 0}, std::move(options));
+    made->open();
+    return made;
   }
 
   /// Begins to close; `closed()` when that is done.

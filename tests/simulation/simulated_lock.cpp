@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/simulated_lock.hpp"
 
+#include <cstdlib>
 #include <utility>
 
 namespace latchkey::testing {
@@ -21,6 +22,8 @@ std::string_view to_string(lock_family family) noexcept {
       return "group";
     case lock_family::any:
       return "any";
+    case lock_family::keys:
+      return "keys";
   }
   return "?";
 }
@@ -48,12 +51,19 @@ simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_
     case lock_family::any:
       group_ = client.group(settings_.members, detail::group_goal::first, settings_.max_hold);
       break;
+    case lock_family::keys:
+      std::abort();  // it has a table
   }
 }
+
+simulated_lock::simulated_lock(simulated_client& client, std::shared_ptr<detail::key_table> table, std::string key,
+                               lock_settings settings)
+    : client_{client}, settings_{std::move(settings)}, table_{std::move(table)}, key_{std::move(key)} {}
 
 simulated_lock::~simulated_lock() { shut(); }
 
 void simulated_lock::shut() {
+  if (table_) return table_->shut();
   if (turns_) turns_->shut();
   if (fair_) fair_->shut();
   if (shared_) shared_->shut();
@@ -62,6 +72,11 @@ void simulated_lock::shut() {
 
 simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detail::time_point until) {
   return client_.run([&] {
+    if (table_) {
+      auto begun = table_->enter(key_, fiber, until);
+      turns_ = std::move(begun.lock);
+      return begun.me;
+    }
     if (turns_) return turns_->enter(fiber, until);
     if (fair_) return fair_->enter(fiber, until);
     if (group_) return group_->enter(fiber, until);

@@ -14,7 +14,7 @@
 
 namespace latchkey::testing {
 
-enum class lock_family : std::uint8_t { turns, fair, shared, election, group, any };
+enum class lock_family : std::uint8_t { turns, fair, shared, election, group, any, keys };
 
 std::string_view to_string(lock_family family) noexcept;
 
@@ -32,6 +32,9 @@ struct lock_settings {
 class simulated_lock {
  public:
   simulated_lock(simulated_client& client, std::string path, lock_settings settings);
+  /// A key of a table, which others may use, too.
+  simulated_lock(simulated_client& client, std::shared_ptr<detail::key_table> table, std::string key,
+                 lock_settings settings);
   ~simulated_lock();
   simulated_lock(const simulated_lock&) = delete;
   simulated_lock& operator=(const simulated_lock&) = delete;
@@ -63,7 +66,9 @@ class simulated_lock {
  private:
   simulated_client& client_;
   const lock_settings settings_;
-  std::shared_ptr<detail::cohort> turns_;
+  const std::shared_ptr<detail::key_table> table_;
+  const std::string key_;
+  std::shared_ptr<detail::cohort> turns_;  // of a key: that of the last call, which all who hold or wait have
   std::shared_ptr<detail::fair_line> fair_;
   std::shared_ptr<detail::shared_state> shared_;
   std::shared_ptr<detail::group_lock> group_;
