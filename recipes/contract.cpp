@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/contract.hpp"
 
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,10 +16,6 @@ constexpr int most_writes = 20;
 
 /// Names no key and no contender.
 constexpr std::string_view keeper = "%keep";
-
-bool is_container(const node_stat& node) noexcept {
-  return node.ephemeral_owner == std::numeric_limits<std::int64_t>::min();
-}
 
 }  // namespace
 
@@ -101,9 +96,7 @@ void contract::on_read(const reply& read) {
 
 /// Not if another user has written meanwhile.
 void contract::write(const node_stat& node) {
-  if (is_container(node)) {
-    send({.kind = operation::create, .path = join(absolute_, keeper), .mode = create_mode::persistent});
-  }
+  send({.kind = operation::create, .path = join(absolute_, keeper), .mode = create_mode::persistent});
   send({.kind = operation::transact,
         .steps = {{.what = step::operation::set, .path = absolute_, .data = text_, .version = node.version}}});
 }

@@ -20,8 +20,8 @@ namespace latchkey::detail {
 /// Reads the number from the data of the node at a path, as `{"stripes":64}`. The first user who finds none writes it.
 ///
 /// `ask()` goes along with the requests of a call: its answer comes before theirs. A node that is created here is
-/// persistent. One that exists already may be a container, which the ensemble would delete with the number once it has
-/// no children: so it gets a persistent child. With the monitor held, except where stated.
+/// persistent. One that exists already may be a container (its stat does not tell), which the leader would delete once it
+/// has no children: so it gets a persistent child. With the monitor held, except where stated.
 class contract final : public session_observer, public std::enable_shared_from_this<contract> {
  public:
   /// @param path of the node, as the user calls it; below the chroot

@@ -11,7 +11,7 @@ detail::node_stat to_stat(const fake_node& node, duration epoch) {
   const auto created = std::chrono::duration_cast<std::chrono::milliseconds>(epoch + node.created.time_since_epoch());
   return {.czxid = node.czxid,
           .pzxid = node.pzxid,
-          .ephemeral_owner = node.container ? std::numeric_limits<std::int64_t>::min() : node.owner,
+          .ephemeral_owner = node.owner,
           .ctime = created.count(),
           .version = node.version};
 }

@@ -4,6 +4,7 @@
 
 #include <latchkey/any_lock.hpp>
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/keyed_mutex.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
@@ -79,7 +80,8 @@ struct locks {
         guarded_again{owner, path + "/guarded-again"},
         guarded_read{owner, path + "/guarded-read"},
         group{owner, {{path + "/group-a"}, {path + "/group-b"}}},
-        any{owner, {path + "/any-a", path + "/any-b"}} {}
+        any{owner, {path + "/any-a", path + "/any-b"}},
+        keyed{owner, path + "/keyed"} {}
 
   void take() {
     plain.lock();
@@ -93,6 +95,7 @@ struct locks {
     guards.push_back(guarded_read.acquire_shared());
     guards.push_back(group.acquire());
     guards.push_back(any.acquire());
+    guards.push_back(keyed.lock("a"));
   }
   void give_back() {
     for (auto& each : guards) {
@@ -118,6 +121,7 @@ struct locks {
   latchkey::shared_mutex guarded_read;
   latchkey::multi_lock group;
   latchkey::any_lock any;
+  latchkey::keyed_mutex keyed;
   std::vector<latchkey::guard> guards;
   std::optional<latchkey::ticket> place;
 };
@@ -144,6 +148,8 @@ void check_calls(latchkey::client& owner, locks& all) {
   check_closed("wait_for_connection", [&] { (void)owner.wait_for_connection(1s); });
   check_closed("queue_snapshot", [&] { latchkey::queue_snapshot{owner, "/a"}; });
   check_closed("ask_to_release", [&] { latchkey::ask_to_release(owner, "/a"); });
+  check_closed("a key", [&] { (void)all.keyed.try_lock("b"); });
+  check(all.keyed.objects() == 0, "no keys");
   check_closed("a new lock", [&] { latchkey::mutex{owner, "/a"}.lock(); });
   check_closed("a new fair lock", [&] { latchkey::fair_mutex{owner, "/a"}.lock(); });
   check_closed("lock a group", [&] { all.group.lock(); });
@@ -222,6 +228,7 @@ int main(int argc, char** argv) {
       while (!done) {
         all->busy.lock();
         all->busy.unlock();
+        all->keyed.lock("busy").release();
       }
     });
   }

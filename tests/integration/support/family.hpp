@@ -4,6 +4,8 @@
 /// The kinds of locks of the family, each as something with `lock` and `unlock`, and who takes them.
 
 #include <chrono>
+#include <cstdint>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -11,12 +13,14 @@
 #include <latchkey/any_lock.hpp>
 #include <latchkey/election.hpp>
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/keyed_mutex.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
 #include <latchkey/ticket.hpp>
 
+#include "bridge/wait_point.hpp"
 #include "support/support.hpp"
 
 namespace latchkey::testing {
@@ -127,6 +131,51 @@ class ticketed {
   fair_mutex lock_;
 };
 
+/// A key, whose guard belongs to the caller that has taken it.
+class keyed {
+ public:
+  static constexpr bool one_place_each = false;
+  keyed(client& owner, const std::string& path)
+      : keys_{owner, path.substr(0, path.rfind('/'))}, key_{path.substr(path.rfind('/') + 1)} {}
+
+  void lock() { keep(keys_.lock(key_)); }
+  bool lock(std::stop_token stop) { return keep(keys_.lock(key_, std::move(stop))); }
+  bool try_lock() { return keep(keys_.try_lock(key_)); }
+  template <class Duration>
+  bool try_lock_for(Duration timeout, std::stop_token stop = {}) {
+    return keep(keys_.try_lock_for(key_, timeout, std::move(stop)));
+  }
+  template <class Time>
+  bool try_lock_until(Time time, std::stop_token stop = {}) {
+    return keep(keys_.try_lock_until(key_, time, std::move(stop)));
+  }
+  void unlock() noexcept {
+    guard mine;
+    const std::lock_guard lock{mutex_};
+    if (owner_ == detail::current_fiber()) mine = std::move(held_);
+  }
+  grant held() const {
+    const std::lock_guard lock{mutex_};
+    return held_.grant();
+  }
+
+ private:
+  /// @pre the guard before has been released, or the lock would not have been taken
+  bool keep(guard taken) {
+    if (taken.grant() == grant{}) return false;
+    const std::lock_guard lock{mutex_};
+    held_ = std::move(taken);
+    owner_ = detail::current_fiber();
+    return true;
+  }
+
+  keyed_mutex keys_;
+  const std::string key_;
+  mutable std::mutex mutex_;
+  guard held_;
+  std::uint64_t owner_ = 0;
+};
+
 /// A kind of lock, whom it keeps waiting, and the actors that take both.
 template <class Lock, class Rival, class Actors>
 struct taken_by {
@@ -156,6 +205,7 @@ struct two_of {
 #define LATCHKEY_FAIR LATCHKEY_BOTH(fair, fair)
 #define LATCHKEY_CANDIDATES LATCHKEY_BOTH(candidate, candidate)
 #define LATCHKEY_TICKETS LATCHKEY_BOTH(ticketed, ticketed)
+#define LATCHKEY_KEYS LATCHKEY_BOTH(keyed, keyed)
 #define LATCHKEY_WRITERS LATCHKEY_BOTH(writer, writer)
 #define LATCHKEY_GROUPS LATCHKEY_BOTH(grouped, grouped), LATCHKEY_BOTH(any_of_one, grouped)
 #define LATCHKEY_LINGERING \
@@ -168,7 +218,7 @@ struct two_of {
 /// ... those of which one caller has the lock at a time ...
 #define LATCHKEY_EXCLUSIVE                                                                                    \
   LATCHKEY_PLAIN, LATCHKEY_REENTRANT, LATCHKEY_FAIR, LATCHKEY_CANDIDATES, LATCHKEY_TICKETS, LATCHKEY_WRITERS, \
-      LATCHKEY_LINGERING, LATCHKEY_GROUPS
+      LATCHKEY_KEYS, LATCHKEY_LINGERING, LATCHKEY_GROUPS
 /// ... those that are not to be taken twice ...
 #define LATCHKEY_NOT_REENTRANT                                                                             \
   LATCHKEY_PLAIN, LATCHKEY_FAIR, LATCHKEY_TICKETS, LATCHKEY_WRITERS, LATCHKEY_LINGERING, LATCHKEY_READERS, \
