@@ -126,9 +126,11 @@ void group_lock::give_up() {
   if (const auto left = std::exchange(places_, nullptr)) left->leave();
 }
 
-/// An object that is not used is not told of anything.
+/// An object that is not used is not told of anything, and has no timer that would outlive it.
 void group_lock::rest() {
-  if (line_.empty() && !owner_) core_->remove_observer(std::exchange(observing_, 0));
+  if (!line_.empty() || owner_) return;
+  core_->remove_observer(std::exchange(observing_, 0));
+  limit_.stop();
 }
 
 // Of its places ----------

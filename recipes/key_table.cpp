@@ -2,6 +2,7 @@
 #include "recipes/key_table.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,9 @@ class key_table::key_lock final : public cohort {
 
   const std::string& name() const noexcept { return name_; }
 
+  bool used = false;
+  time_point since{};  // it is not
+
  private:
   void on_idle() override {
     if (const auto table = table_.lock()) table->drop(*this);
@@ -79,8 +83,15 @@ void key_table::open() {
 void key_table::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   contract_->shut();
-  const auto locks = core_->monitor().run([this] { return std::exchange(locks_, {}); });
+  const auto [locks, groups] = core_->monitor().run([this] {
+    used_ = 0;
+    idle_.clear();
+    return std::pair{std::exchange(locks_, {}), std::exchange(groups_, {})};
+  });
   for (const auto& [name, lock] : locks) lock->shut();
+  for (const auto& each : groups) {
+    if (const auto several = each.lock()) several->shut();
+  }
 }
 
 guard key_table::take(std::string_view key, duration timeout, std::stop_token stop) {
@@ -98,26 +109,73 @@ guard key_table::take(std::string_view key, duration timeout, std::stop_token st
       [&](const auto& who) { lock->cancel(who); });
   if (!taken) return {};
   if (contract_->agreed()) return lock->guard_of_holder();
-  auto held = lock->guard_of_holder();
+  return settle(lock->guard_of_holder(), timeout, end, std::move(stop));
+}
+
+guard key_table::take(group_lock& several, duration timeout, std::stop_token stop) {
+  auto& monitor = core_->monitor();
+  const auto end = deadline_after(monitor.now(), timeout);
+  const bool taken = detail::call(
+      monitor, timeout, stop,
+      [&](auto fiber, auto until) {
+        contract_->ask();
+        return several.enter(fiber, until);
+      },
+      [&](const auto& who) { several.cancel(who); });
+  if (!taken) return {};
+  if (contract_->agreed()) return several.guard_of_holder();
+  return settle(several.guard_of_holder(), timeout, end, std::move(stop));
+}
+
+/// A lock was granted before it is known that its users agree on where it is.
+guard key_table::settle(guard held, duration timeout, time_point end, std::stop_token stop) {
   const bool once = timeout <= duration::zero();
-  const auto left = once ? duration::zero() : std::max(time_until(end, monitor.now()), duration{1});
-  return contract_->agree(left, std::move(stop)) ? std::move(held) : guard{};
+  const auto left = once ? duration::zero() : std::max(time_until(end, core_->monitor().now()), duration{1});
+  if (!contract_->agree(left, std::move(stop))) held.release();
+  return held;
+}
+
+key_table::group key_table::group_of(std::span<const std::string_view> keys, group_goal goal) {
+  group made;
+  std::set<std::string> names;
+  std::vector<group_member> members;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto [name, added] = names.insert(keys_.name_of(keys[i]));
+    if (!added) continue;
+    members.push_back({.path = keys_.path_of(*name)});
+    made.keys.push_back(i);
+  }
+  made.lock = std::make_shared<group_lock>(core_, std::move(members), goal, most_keys,
+                                           group_options{options_.group, options_.max_hold});
+  core_->monitor().run([&] { remember(made.lock); });
+  return made;
 }
 
 std::size_t key_table::size() const {
-  return core_->monitor().run_unless_forked([this] { return locks_.size(); });
+  return core_->monitor().run_unless_forked([this] { return used_; });
 }
 
 // With the monitor ----------
 
 std::shared_ptr<key_table::key_lock> key_table::find(const std::string& name) {
   require_working(*core_, keys_.path_of(name));
+  forget_idle();
   auto& lock = locks_[name];
-  if (!lock) {
-    lock = std::make_shared<key_lock>(*this, name);
+  if (!lock) lock = std::make_shared<key_lock>(*this, name);
+  if (!std::exchange(lock->used, true)) {
     lock->begin();
+    ++used_;
   }
   return lock;
+}
+
+void key_table::forget_idle() {
+  const auto now = core_->monitor().now();
+  while (!idle_.empty() && now - idle_.front().since > reaper::patience) {
+    const auto [lock, since] = std::move(idle_.front());
+    idle_.pop_front();
+    if (!lock->used && lock->since == since) locks_.erase(lock->name());
+  }
 }
 
 key_table::call key_table::enter(const std::string& name, std::uint64_t fiber, time_point until) {
@@ -128,19 +186,33 @@ key_table::call key_table::enter(const std::string& name, std::uint64_t fiber, t
   return {std::move(lock), std::move(me)};
 }
 
-/// It may have been told from inside one of its own calls, so it is destroyed when the next one is dropped.
+/// It may have been told from inside one of its own calls, so it is destroyed by a later call.
 void key_table::drop(key_lock& idle) {
   const auto at = locks_.find(idle.name());
-  if (at == locks_.end() || at->second.get() != &idle) return;
+  if (at == locks_.end() || at->second.get() != &idle || !idle.used) return;
   idle.retire();
-  dropped_ = std::move(at->second);
-  locks_.erase(at);
+  idle.used = false;
+  --used_;
+  idle.since = core_->monitor().now();
+  idle_.push_back({at->second, idle.since});
+  forget_idle();
+}
+
+void key_table::remember(const std::shared_ptr<group_lock>& several) {
+  if (groups_.size() >= enough_) {
+    std::erase_if(groups_, [](const auto& each) { return each.expired(); });
+    enough_ = 2 * groups_.size() + 64;
+  }
+  groups_.push_back(several);
 }
 
 void key_table::refuse_all(const failure& why) {
-  std::vector<std::shared_ptr<key_lock>> all;
+  std::vector<std::shared_ptr<session_observer>> all;
   for (const auto& [name, lock] : locks_) all.push_back(lock);
-  for (const auto& each : all) static_cast<session_observer&>(*each).on_failure(why);
+  for (const auto& each : groups_) {
+    if (const auto several = each.lock()) all.push_back(several);
+  }
+  for (const auto& each : all) each->on_failure(why);
 }
 
 }  // namespace latchkey::detail

@@ -28,6 +28,16 @@ class key_tables {
 
   const key_space& keys() const noexcept { return keys_; }
 
+  /// @throws error bad_option unless one ensemble has all of them
+  std::shared_ptr<key_table> of(std::span<const std::string_view> keys) {
+    if (keys.empty()) throw error{errc::bad_option, "no keys; give it at least one", keys_.root()};
+    const auto table = of(keys.front());
+    for (const auto key : keys) {
+      if (of(key) != table)
+        throw error{errc::bad_option, "the keys are of different clients; take those of one together", keys_.root()};
+    }
+    return table;
+  }
   std::shared_ptr<key_table> of(std::string_view key) { return only_ ? only_ : of(where_(key).core()); }
 
   std::size_t size() const {
@@ -70,6 +80,26 @@ guard keyed_mutex::lock(std::string_view key) {
   auto held = take(key, std::chrono::nanoseconds::max(), {});
   if (held.grant() == latchkey::grant{}) detail::throw_destroyed(path(key));
   return held;
+}
+
+guard keyed_mutex::lock_all(std::span<const std::string_view> keys) {
+  auto held = take_all(keys, {});
+  if (held.grant() == latchkey::grant{}) detail::throw_destroyed(root());
+  return held;
+}
+
+guard keyed_mutex::take_all(std::span<const std::string_view> keys, std::stop_token stop) {
+  const auto table = tables_->of(keys);
+  const auto all = table->group_of(keys, detail::group_goal::all);
+  return table->take(*all.lock, std::chrono::nanoseconds::max(), std::move(stop));
+}
+
+keyed_mutex::any_key keyed_mutex::try_lock_any(std::span<const std::string_view> keys) {
+  const auto table = tables_->of(keys);
+  const auto any = table->group_of(keys, detail::group_goal::first);
+  any_key taken{.guard = table->take(*any.lock, std::chrono::nanoseconds::zero(), {})};
+  if (const auto member = any.lock->held_index()) taken.index = any.keys[*member];
+  return taken;
 }
 
 guard keyed_mutex::take(std::string_view key, std::chrono::nanoseconds timeout, std::stop_token stop) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -93,6 +94,35 @@ class LATCHKEY_EXPORT keyed_mutex {
     return take(key, detail::time_left(time), std::move(stop));
   }
 
+  /// Waits for the locks of all `keys`, which are taken together or not at all, in any order without a deadlock: see
+  /// `multi_lock`. The order of the keys does not matter, and keys of one stripe count as one. A key that this fiber holds
+  /// already would be waited for without end.
+  /// @param keys 1 to 64 locks, all of one ensemble
+  /// @returns the guard of all: one grant, lost when one of the locks is
+  /// @throws error bad_option for no keys, too many, or keys of different clients; otherwise as `lock(key)`
+  guard lock_all(std::span<const std::string_view> keys);
+
+  /// As `lock_all(keys)`, until `stop` is requested. @returns the guard; an empty one if the locks were not taken.
+  guard lock_all(std::span<const std::string_view> keys, std::stop_token stop) {
+    return take_all(keys, std::move(stop));
+  }
+
+  /// What `try_lock_any` has taken.
+  struct any_key {
+    std::size_t index = 0;  ///< of the key, among those that were given
+    latchkey::guard guard;  ///< empty if no key was free
+
+    /// @returns whether the key is held now.
+    explicit operator bool() const noexcept { return static_cast<bool>(guard); }
+  };
+
+  /// Takes the lock of one of `keys` that is free, as SKIP LOCKED of a database: see `any_lock`. If all are held: one
+  /// read for each key, in one round trip. Otherwise two round trips.
+  /// @param keys as for `lock_all()`
+  /// @returns which key was taken, and its guard
+  /// @throws error as `lock_all()`
+  any_key try_lock_any(std::span<const std::string_view> keys);
+
   /// @returns the path of the lock of `key`, for a `queue_snapshot` or other clients. A byte that a path cannot have is
   /// written %XX, and so is the percent sign; with stripes the name is the number of the stripe.
   /// @throws error bad_path for a key that is empty or too long
@@ -106,6 +136,7 @@ class LATCHKEY_EXPORT keyed_mutex {
 
  private:
   guard take(std::string_view key, std::chrono::nanoseconds timeout, std::stop_token stop);
+  guard take_all(std::span<const std::string_view> keys, std::stop_token stop);
 
   std::unique_ptr<detail::key_tables> tables_;
 };

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -89,6 +90,38 @@ TEST_SUITE("keyed mutex") {
     CHECK(error_of([&] { (void)striped.lock("a"); }) == errc::contract_mismatch);
     CHECK(error_of([&] { (void)striped.try_lock("a"); }) == errc::contract_mismatch);
     CHECK(striped.objects() == 0);
+  }
+
+  TEST_CASE("a try for any of 8 keys that are held is 8 reads and no write, in one round trip") {
+    const std::vector<std::string> names{"a", "b", "c", "d", "e", "f", "g", "h"};
+    const std::vector<std::string_view> keys{names.begin(), names.end()};
+    const auto root = root_with(0, names);
+    client other{servers().connect_string(), quick()};
+    keyed_mutex holder{other, root};
+    const auto all = holder.lock_all(keys);
+    counted here;
+    keyed_mutex locks{here.owner, root};
+    CHECK_FALSE(locks.try_lock_any(keys));
+    CHECK(here.since() == counts{{"getChildren2", 8}, {"getData", 1}});  // of the root, by the first call
+    constexpr auto one_way = 500ms;
+    here.net.delay(one_way);
+    const auto start = std::chrono::steady_clock::now();
+    CHECK_FALSE(locks.try_lock_any(keys));
+    const auto took = std::chrono::steady_clock::now() - start;
+    CHECK(took >= 2 * one_way);
+    CHECK(took < 2 * 2 * one_way);
+    CHECK(here.since() == counts{{"getChildren2", 8}});
+  }
+
+  TEST_CASE("free keys are taken together by one transaction and a list each, and released by one transaction") {
+    const std::vector<std::string> names{"a", "b", "c"};
+    const std::vector<std::string_view> keys{names.begin(), names.end()};
+    const auto root = root_with(0, names);
+    counted here;
+    keyed_mutex locks{here.owner, root};
+    locks.lock_all(keys).release();
+    for (const auto& each : names) REQUIRE(queued(locks.path(each), 0));
+    CHECK(here.waited_for_since() == counts{{"multi", 2}, {"getChildren2", 3}});
   }
 
   TEST_CASE_TEMPLATE("callers of several clients never overlap on any of many keys", actors, LATCHKEY_ACTORS) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/keyed_mutex.hpp>
 
+#include <array>
 #include <atomic>
 #include <exception>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,8 @@
 
 namespace latchkey::testing {
 namespace {
+
+using namespace std::string_view_literals;
 
 constexpr auto root = "/keys";
 
@@ -170,6 +175,111 @@ TEST_CASE("a function says which ensemble has a key") {
   CHECK(a);
   CHECK(failure_of([&] { (void)keys.lock("y"); }) == errc::closed);
   CHECK(keys.lock("b"));
+}
+
+TEST_CASE_TEMPLATE("keys taken together in opposite orders, beside single keys, cannot deadlock", callers,
+                   LATCHKEY_CALLERS) {
+  simulated_ensemble ensemble;
+  client one{ensemble};
+  client two{ensemble};
+  keyed_mutex here{one, root};
+  keyed_mutex there{two, root};
+  const std::array forwards{"a"sv, "b"sv, "c"sv};
+  const std::array backwards{"c"sv, "b"sv, "a"sv, "c"sv};
+  std::atomic<int> inside{0};
+  std::atomic<int> overlaps{0};
+  std::vector<decltype(callers::start([] {}))> done;
+  for (int i = 0; i < 6; ++i) {
+    done.push_back(callers::start([&, i] {
+      auto& keys = i % 2 == 0 ? here : there;
+      for (int round = 0; round < 10; ++round) {
+        const auto held = i < 2   ? keys.lock_all(forwards)
+                          : i < 4 ? keys.lock_all(backwards, std::stop_token{})
+                                  : keys.lock("b");
+        if (!held || inside.fetch_add(1) != 0) ++overlaps;
+        inside.fetch_sub(1);
+      }
+    }));
+  }
+  for (auto& each : done) each.get();
+  CHECK(overlaps == 0);
+  for (const auto* const key : {"/keys/a", "/keys/b", "/keys/c"}) CHECK(queued(ensemble, key, 0));
+}
+
+TEST_CASE("keys of one stripe are taken together as one") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  keyed_mutex keys{owner, root, {.stripes = 1}};
+  const std::array some{"a"sv, "b"sv, "a"sv};
+  const auto held = keys.lock_all(some);
+  CHECK(held);
+  CHECK(ensemble.children("/keys/0").size() == 1);
+  CHECK_FALSE(keys.try_lock_any(some));
+}
+
+TEST_CASE("one of several keys is taken that is free, and none while all are held") {
+  simulated_ensemble ensemble;
+  client one{ensemble};
+  client two{ensemble};
+  keyed_mutex here{one, root};
+  keyed_mutex there{two, root};
+  const std::array some{"a"sv, "a"sv, "b"sv, "c"sv};
+  const auto a = here.lock("a");
+  auto c = here.lock("c");
+  auto b = there.try_lock_any(some);
+  REQUIRE(b);
+  CHECK(b.index == 2);
+  CHECK_FALSE(here.try_lock("b"));
+  CHECK_FALSE(there.try_lock_any(some));
+  c.release();
+  REQUIRE(queued(ensemble, "/keys/c", 0));
+  CHECK(there.try_lock_any(some).index == 3);
+  b.guard.release();
+  CHECK(queued(ensemble, "/keys/b", 0));
+}
+
+TEST_CASE("keys that are taken together go with their object, and fail with its root") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  const std::array some{"a"sv, "b"sv};
+  {
+    keyed_mutex other{owner, root, {.stripes = 2}};
+    CHECK(other.lock("a"));
+    keyed_mutex keys{owner, root};
+    CHECK(failure_of([&] { (void)keys.lock_all(some); }) == errc::contract_mismatch);
+    CHECK(failure_of([&] { (void)keys.try_lock_any(some); }) == errc::contract_mismatch);
+  }
+  guard all;
+  keyed_mutex::any_key any;
+  {
+    keyed_mutex keys{owner, "/more"};
+    all = keys.lock_all(some);
+    any = keys.try_lock_any(std::array{"c"sv});
+    CHECK(all);
+    CHECK(any);
+  }
+  CHECK_FALSE(all);
+  CHECK_FALSE(any);
+  for (const auto* const key : {"/keys/a", "/keys/b", "/more/a", "/more/b", "/more/c"}) CHECK(queued(ensemble, key, 0));
+}
+
+TEST_CASE("keys that cannot be taken together are refused") {
+  simulated_ensemble ensemble;
+  client one{ensemble};
+  client two{ensemble};
+  keyed_mutex keys{one, root, {.where = [&](std::string_view key) -> client& { return key < "m" ? one : two; }}};
+  std::vector<std::string> names;
+  for (int i = 0; i < 65; ++i) names.push_back("a" + std::to_string(i));
+  const std::vector<std::string_view> many{names.begin(), names.end()};
+  const std::vector<std::string_view> apart{"a", "z"};
+  for (const auto& each : {many, apart, std::vector<std::string_view>{}}) {
+    CHECK(failure_of([&] { (void)keys.lock_all(each); }) == errc::bad_option);
+    CHECK(failure_of([&] { (void)keys.try_lock_any(each); }) == errc::bad_option);
+  }
+  CHECK(keys.lock_all(std::span{many}.first(64)));
+  std::stop_source stopped;
+  stopped.request_stop();
+  CHECK_FALSE(keys.lock_all(std::span{many}.first(2), stopped.get_token()));
 }
 
 TEST_CASE("a closed client and options that make no sense are refused") {

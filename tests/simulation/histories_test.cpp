@@ -107,6 +107,7 @@ history_plan key_plan(std::uint64_t seed) {
     each.mixed = false;
   }
   plan.objects = 1;
+  plan.groups = 0;
   return plan;
 }
 
