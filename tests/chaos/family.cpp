@@ -18,6 +18,7 @@ constexpr std::array<std::pair<family, std::string_view>, 7> names{{
     {family::reentrant, "reentrant"},
     {family::fair, "fair"},
     {family::shared, "shared"},
+    {family::keyed, "keyed"},
     {family::election, "election"},
     {family::group, "group"},
 }};

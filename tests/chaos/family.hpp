@@ -17,6 +17,7 @@ enum class family {
   reentrant,  ///< latchkey::reentrant_mutex
   fair,       ///< latchkey::fair_mutex, also through tickets
   shared,     ///< latchkey::shared_mutex, which lingers in some processes
+  keyed,      ///< a key of a latchkey::keyed_mutex, which lingers in some processes
   election,   ///< latchkey::election, with the names of Curator's LeaderLatch
   group,      ///< latchkey::multi_lock: together with a lock that all groups share
 };

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock_under_test.hpp"
 
+#include <boost/fiber/fiber.hpp>
+#include <boost/fiber/operations.hpp>
 #include <concepts>
+#include <mutex>
 #include <utility>
 
 #include <latchkey/election.hpp>
+#include <latchkey/keyed_mutex.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 
@@ -43,6 +47,45 @@ class exclusive_lock final : public lock_under_test {
 class group : public latchkey::multi_lock {
  public:
   group(latchkey::client& client, const std::string& path) : multi_lock{client, {{path}, {"/chaos/beside/lock"}}} {}
+};
+
+/// A key, whose guard belongs to the fiber that has taken it.
+class key_lock final : public lock_under_test {
+ public:
+  key_lock(latchkey::client& client, const std::string& path, const latchkey::mutex_options& how)
+      : keys_{client, path.substr(0, path.rfind('/')), {.lock = how}}, key_{path.substr(path.rfind('/') + 1)} {}
+
+  void lock(access) override { keep(keys_.lock(key_)); }
+  bool lock(access, std::stop_token stop) override { return keep(keys_.lock(key_, std::move(stop))); }
+  bool try_lock(access) override { return keep(keys_.try_lock(key_)); }
+  bool try_lock_for(access, std::chrono::milliseconds timeout) override {
+    return keep(keys_.try_lock_for(key_, timeout));
+  }
+  void unlock(access) noexcept override {
+    latchkey::guard mine;
+    const std::lock_guard held{mutex_};
+    if (owner_ == boost::this_fiber::get_id()) mine = std::move(held_);
+  }
+  latchkey::grant held(access) const override {
+    const std::lock_guard held{mutex_};
+    return held_.grant();
+  }
+
+ private:
+  /// @pre the guard before has been released, or the lock would not have been taken
+  bool keep(latchkey::guard taken) {
+    if (taken.grant() == latchkey::grant{}) return false;
+    const std::lock_guard held{mutex_};
+    held_ = std::move(taken);
+    owner_ = boost::this_fiber::get_id();
+    return true;
+  }
+
+  latchkey::keyed_mutex keys_;
+  const std::string key_;
+  mutable std::mutex mutex_;
+  latchkey::guard held_;
+  boost::fibers::fiber::id owner_;
 };
 
 class read_write_lock final : public lock_under_test {
@@ -87,6 +130,8 @@ std::unique_ptr<lock_under_test> make_lock(family which, latchkey::client& clien
     case family::shared:
       return std::make_unique<read_write_lock>(
           client, path, latchkey::shared_mutex_options{.turns = how.turns, .linger = how.linger});
+    case family::keyed:
+      return std::make_unique<key_lock>(client, path, mutex_options{how.turns, how.linger});
     case family::election:
       return std::make_unique<exclusive_lock<latchkey::election>>(client, path);
     case family::group:

@@ -59,7 +59,8 @@ class worker {
     locks_under_test locks;
     for (const auto each : how_.families) {
       // Of the read-write locks, every other object lingers.
-      const bool lingers = each == family::linger || (each == family::shared && thread % 2 == 1);
+      const bool sometimes = each == family::shared || each == family::keyed;
+      const bool lingers = each == family::linger || (sometimes && thread % 2 == 1);
       locks.push_back(make_lock(each, client_, lock_path(static_cast<int>(locks.size())),
                                 {how_.turns, lingers ? how_.linger : std::chrono::milliseconds{0}}));
     }
