@@ -49,6 +49,8 @@ int main(int argc, char** argv) {
   add("elections_8", elections_8);
   add("one_lock_64", one_lock_64);
   add("own_locks_256", own_locks_256);
+  add("keys_256", keys_256);
+  add("random_keys_256", random_keys_256);
   add("readers_32", readers_32);
   add("three_locks", three_locks);
   for (const std::size_t size : {1, 2, 4, 8}) {

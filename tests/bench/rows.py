@@ -75,6 +75,9 @@ rows = (
     Row("own_locks_256", "256 fibers of one session, a lock each", "own_locks_256", "rate", "cycles/s", five, counted=True, targets=(
         Target("at least 0.95 x the floor", "rate", ">=", 0.95, "floor"),
         Target("at least 1.25 x Curator", "rate", ">=", 1.25, "curator"))),
+    Row("keys_256", "256 fibers of one session, a random key of 100 000 each", "keys_256", "rate", "cycles/s", ("latchkey", "curator"), counted=True, targets=(
+        Target("at least 0.9 x a lock each", "rate", ">=", 0.9, row="own_locks_256", own=True),)),
+    Row("random_keys_256", "the same, another random key in every cycle", "random_keys_256", "rate", "cycles/s", ("latchkey", "curator"), counted=True),
     Row("try_held", "try on a held lock", "try_held", "rate", "tries/s", five, counted=True, targets=(
         Target("one read", "requests_per_cycle", "<=", 1.01),
         Target("at least 4 x Curator", "rate", ">=", 4, "curator"))),

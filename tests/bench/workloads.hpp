@@ -41,6 +41,8 @@ figures eight_sessions(clients& all, const route& to, double seconds);
 figures elections_8(clients& all, const route& to, double seconds);
 figures one_lock_64(clients& all, const route& to, double seconds);
 figures own_locks_256(clients& all, const route& to, double seconds);
+figures keys_256(clients& all, const route& to, double seconds);
+figures random_keys_256(clients& all, const route& to, double seconds);
 figures readers_32(clients& all, const route& to, double seconds);
 
 // Several locks at once ----------

@@ -6,12 +6,15 @@
 #include <boost/fiber/operations.hpp>
 #include <deque>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include <latchkey/election.hpp>
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/keyed_mutex.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
+#include <latchkey/transaction.hpp>
 
 #include "fibers.hpp"
 #include "workloads.hpp"
@@ -28,6 +31,18 @@ double cycle(Lock& lock, const time_is_up& over) {
     const bool last{over};
     lock.unlock();
     if (last) return count;
+  }
+}
+
+/// Creates the paths of the keys "0", "1" and so on, once.
+void make_paths(latchkey::client& client, const std::string& root, std::uint32_t count) {
+  latchkey::mutex maker{client, root + "/maker"};
+  const auto held = maker.acquire();
+  constexpr std::uint32_t at_once = 1000;
+  for (std::uint32_t first = 0; first < count; first += at_once) {
+    latchkey::transaction all{client, held.grant()};
+    for (auto key = first; key < first + at_once; ++key) all.create(fmt::format("{}/{}", root, key));
+    if (all.commit().what != latchkey::commit_result::outcome::committed) return;  // they are there
   }
 }
 
@@ -70,6 +85,39 @@ figures own_locks_256(clients& all, const route& to, double seconds) {
   const time_is_up over{seconds};
   in_fibers(locks.size(), [&](std::size_t i) { counts[i] = cycle(locks[i], over); });
   return rate_of(sum(counts), seconds, static_cast<double>(counts.size()));
+}
+
+namespace {
+
+/// @param random_each whether each fiber takes a random key in every cycle, or has one of its own
+figures of_keys(latchkey::client& client, const std::string& root, double seconds, bool random_each) {
+  constexpr std::uint32_t keys = 100'000;
+  latchkey::keyed_mutex locks{client, root};
+  make_paths(client, root, keys);
+  std::vector<double> counts(256);
+  const time_is_up over{seconds};
+  in_fibers(counts.size(), [&](std::size_t i) {
+    std::minstd_rand random{static_cast<unsigned>(i) + 1};
+    auto key = fmt::to_string(random() % keys);
+    for (;; ++counts[i]) {
+      auto held = locks.lock(key);
+      const bool last{over};
+      held.release();
+      if (last) return;
+      if (random_each) key = fmt::to_string(random() % keys);
+    }
+  });
+  return rate_of(sum(counts), seconds, static_cast<double>(counts.size()));
+}
+
+}  // namespace
+
+figures keys_256(clients& all, const route& to, double seconds) {
+  return of_keys(all.at(to, 0), "/bench/latchkey/keys_256", seconds, false);
+}
+
+figures random_keys_256(clients& all, const route& to, double seconds) {
+  return of_keys(all.at(to, 0), "/bench/latchkey/keys_256", seconds, true);
 }
 
 /// Each reader lets the others run while it reads, every 16th time: all of them read at once, and the switch between

@@ -8,10 +8,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -101,6 +103,10 @@ public final class CuratorContestant {
       case "own_locks_256":
         for (int i = 0; i < 256; ++i) locks.add(new InterProcessMutex(client, path + "/" + i));
         return inThreads(locks, seconds);
+      case "keys_256":
+        return keys(client, path, 256, 100000, false, seconds);
+      case "random_keys_256":
+        return keys(client, "/bench/curator/keys_256", 256, 100000, true, seconds);
       case "readers_32":
         InterProcessReadWriteLock both = new InterProcessReadWriteLock(client, path);
         for (int i = 0; i < 32; ++i) locks.add(both.readLock());
@@ -149,6 +155,44 @@ public final class CuratorContestant {
     public boolean isAcquiredInThisProcess() {
       return latch.hasLeadership();
     }
+  }
+
+  private static double keys(
+      CuratorFramework client, String path, int callers, int count, boolean randomEach, double seconds)
+      throws Exception {
+    if (client.checkExists().forPath(path) == null) {
+      client.create().creatingParentsIfNeeded().forPath(path, new byte[0]);
+      Semaphore underWay = new Semaphore(1000);
+      for (int key = 0; key < count; ++key) {
+        underWay.acquire();
+        client.create().inBackground((done, event) -> underWay.release()).forPath(path + "/" + key, new byte[0]);
+      }
+      underWay.acquire(1000);
+    }
+    long end = after(seconds);
+    beyond = callers;
+    List<Future<Long>> counts = new ArrayList<>();
+    for (int caller = 0; caller < callers; ++caller) {
+      Random random = new Random(caller);
+      Callable<Long> run =
+          () -> {
+            long cycles = 0;
+            int key = random.nextInt(count);
+            while (true) {
+              InterProcessMutex lock = new InterProcessMutex(client, path + "/" + key);
+              lock.acquire();
+              boolean over = System.nanoTime() >= end;
+              lock.release();
+              if (over) return cycles;
+              ++cycles;
+              if (randomEach) key = random.nextInt(count);
+            }
+          };
+      counts.add(threads.submit(run));
+    }
+    double sum = 0;
+    for (Future<Long> each : counts) sum += each.get();
+    return sum;
   }
 
   private static double lockedWrite(CuratorFramework client, String path, double seconds) throws Exception {
