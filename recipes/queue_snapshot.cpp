@@ -24,6 +24,8 @@ contender::kind public_kind(detail::contender_kind kind) noexcept {
       return contender::kind::lock;
     case detail::contender_kind::read:
       return contender::kind::read;
+    case detail::contender_kind::permit:
+      return contender::kind::permit;
     case detail::contender_kind::write:
       break;
   }
@@ -82,6 +84,8 @@ std::string_view name_of_lock(contender::kind kind) noexcept {
       return "read lock";
     case contender::kind::write:
       return "write lock";
+    case contender::kind::permit:
+      return "permit";
   }
   return "lock";
 }
@@ -113,6 +117,8 @@ std::string_view to_string(contender::kind kind) noexcept {
       return "read";
     case contender::kind::write:
       return "write";
+    case contender::kind::permit:
+      return "permit";
   }
   return "unknown";
 }

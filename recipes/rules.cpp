@@ -10,26 +10,35 @@ extern const rule locks;
 extern const rule reads;
 extern const rule writes;
 extern const rule latches;
+extern const rule permits;
 
-constexpr std::array<const rule*, 4> all{&locks, &reads, &writes, &latches};
+constexpr std::array<const rule*, 4> locking{&locks, &reads, &writes, &latches};
+constexpr std::array<const rule*, 1> leases{&permits};
 constexpr std::array<const rule*, 3> all_but_reads{&locks, &writes, &latches};
 
 // The markers are Curator's, the foreign ones kazoo's. A mutex, and readers and writers, may share a path. Latches may
-// not, as Curator's locks do not see them; ours do.
+// not, as Curator's locks do not see them; ours do. Permits wait for nobody: they are counted (`permit_queue`).
 // clang-format off
 //                            name      marker       foreign      waits for      may become
-constinit const rule locks  { "lock",   "lock-",     "__lock__",  all,           nullptr};
+constinit const rule locks  { "lock",   "lock-",     "__lock__",  locking,       nullptr};
 constinit const rule reads  { "read",   "__READ__",  "__rlock__", all_but_reads, nullptr};
-constinit const rule writes { "write",  "__WRIT__",  "",          all,           &reads};
-constinit const rule latches{ "latch",  "latch-",    "",          all,           nullptr};
+constinit const rule writes { "write",  "__WRIT__",  "",          locking,       &reads};
+constinit const rule latches{ "latch",  "latch-",    "",          locking,       nullptr};
+constinit const rule permits{ "permit", "lease-",    "",          {},            nullptr};
+constinit const rule counts { "permit", "lease-",    "",          leases,        nullptr};
 // clang-format on
+
+constexpr std::array<const rule*, 5> all{&locks, &reads, &writes, &latches, &permits};
 
 }  // namespace
 
 const rule& rule_of(contender_kind kind) noexcept { return *all[static_cast<std::size_t>(kind)]; }
 
+const rule& counting_rule() noexcept { return counts; }
+
 std::optional<position> parse_contender(std::string_view name) noexcept {
-  for (const auto kind : {contender_kind::lock, contender_kind::read, contender_kind::write, contender_kind::latch}) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto kind = static_cast<contender_kind>(i);
     if (const auto number = rule_of(kind).number(name)) return position{*number, kind};
   }
   return std::nullopt;

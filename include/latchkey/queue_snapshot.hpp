@@ -19,7 +19,7 @@ namespace latchkey {
 /// One contender for a lock, of latchkey, Curator or kazoo.
 struct contender {
   /// The mode it queues for.
-  enum class kind { lock, read, write };
+  enum class kind { lock, read, write, permit };
 
   std::string node;      ///< the name of its node
   kind what{};           ///< the mode it queues for
@@ -37,7 +37,7 @@ struct contender {
   bool permanent() const noexcept { return session == 0; }
 };
 
-/// @returns "lock", "read" or "write".
+/// @returns "lock", "read", "write" or "permit".
 LATCHKEY_EXPORT std::string_view to_string(contender::kind kind) noexcept;
 
 /// The queue of one lock path at one moment, a value: holders first, then waiters, in the order of the queue. It shows

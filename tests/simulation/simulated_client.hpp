@@ -15,6 +15,7 @@
 #include "recipes/fair_line.hpp"
 #include "recipes/group_lock.hpp"
 #include "recipes/key_table.hpp"
+#include "recipes/permit_line.hpp"
 #include "recipes/rules.hpp"
 #include "recipes/shared_state.hpp"
 #include "session/client_core.hpp"
@@ -81,6 +82,13 @@ class simulated_client {
 
   std::shared_ptr<detail::key_table> key_table(std::string root, detail::cohort_options options = {}) {
     auto made = std::make_shared<detail::key_table>(core_, detail::key_space{std::move(root), 0}, std::move(options));
+    made->open();
+    return made;
+  }
+
+  std::shared_ptr<detail::permit_line> permit_line(std::string path, std::uint32_t permits,
+                                                   detail::cohort_options options = {}, bool contract = true) {
+    auto made = std::make_shared<detail::permit_line>(core_, std::move(path), permits, std::move(options), contract);
     made->open();
     return made;
   }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/permit_contract.hpp"
+
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace latchkey::detail {
+namespace {
+
+constexpr std::string_view record_head = R"({"permits":)";
+
+}  // namespace
+
+std::string permit_record(std::uint32_t permits) { return fmt::format("{}{}}}", record_head, permits); }
+
+std::optional<std::uint32_t> read_permit_record(std::string_view data) {
+  if (!data.starts_with(record_head) || !data.ends_with('}')) return std::nullopt;
+  const auto digits = data.substr(record_head.size(), data.size() - record_head.size() - 1);
+  std::uint32_t found = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), found);
+  if (error != std::errc{} || end != digits.data() + digits.size() || found == 0) return std::nullopt;
+  return found;
+}
+
+permit_contract::permit_contract(client_core& core, const std::string& path, std::uint32_t permits, bool recorded,
+                                 std::function<void(const std::optional<failure>&)> on_known)
+    : core_{core},
+      path_{path},
+      absolute_{core.absolute(path)},
+      recorded_{recorded},
+      on_known_{std::move(on_known)},
+      permits_{permits},
+      state_{recorded ? state::unknown : state::agreed} {}
+
+void permit_contract::forget() {
+  if (!recorded_) return;
+  ++step_;
+  core_.session().forget(watch_);
+  state_ = state::unknown;
+}
+
+void permit_contract::ask() {
+  if (state_ != state::unknown || !core_.session().connected()) return;
+  forget();
+  state_ = state::asked;
+  watch_ = core_.session().submit(
+      {.kind = operation::get, .path = absolute_},
+      [weak = weak_from_this(), step = step_](const reply& read) {
+        if (const auto self = weak.lock(); self && self->step_ == step) self->on_read(read);
+      },
+      [weak = weak_from_this(), step = step_](watch_event) {
+        const auto self = weak.lock();
+        if (!self || self->step_ != step) return;
+        self->forget();
+        self->ask();
+      });
+}
+
+void permit_contract::on_read(const reply& read) {
+  if (read.code == reply_code::ok) {
+    if (read.data_size == 0) return write(read.stat.version);
+    if (const auto found = read_permit_record(read.data)) return on_number(*found);
+    return fail(
+        {errc::contract_mismatch,
+         "the data of the path is no number of permits; choose another path, or set semaphore_options::contract "
+         "to false",
+         path_});
+  }
+  forget();
+  if (read.code == reply_code::no_permission) {
+    fail({errc::not_authorized, "its ACL denies access (ZNOAUTH); grant this client the permission r", path_});
+  }
+}
+
+/// Another client may write at the same moment: the watch tells of either.
+void permit_contract::write(std::int32_t version) {
+  core_.session().submit(
+      {.kind = operation::transact,
+       .steps =
+           {{.what = step::operation::set, .path = absolute_, .data = permit_record(permits_), .version = version}}},
+      [weak = weak_from_this(), step = step_](const reply& written) {
+        const auto self = weak.lock();
+        if (!self || self->step_ != step || written.code == reply_code::ok) return;
+        self->forget();
+        if (written.code != reply_code::no_permission) return self->ask();
+        self->fail({errc::not_authorized,
+                    "its ACL denies writing the number of permits (ZNOAUTH); grant this client the "
+                    "permission w, or set semaphore_options::contract to false",
+                    self->path_});
+      });
+}
+
+void permit_contract::on_number(std::uint32_t found) {
+  if (found != permits_ && !met_) {
+    return fail({errc::contract_mismatch,
+                 fmt::format("the semaphore has {} permits, and this object was made for {}; use the same number, or "
+                             "change it for all with resize()",
+                             found, permits_),
+                 path_});
+  }
+  permits_ = found;
+  met_ = true;
+  state_ = state::agreed;
+  on_known_(std::nullopt);
+}
+
+void permit_contract::adopt(std::uint32_t permits) {
+  if (met_) return;  // the watch tells
+  permits_ = permits;
+}
+
+void permit_contract::fail(failure why) {
+  forget();
+  on_known_(std::move(why));
+}
+
+}  // namespace latchkey::detail

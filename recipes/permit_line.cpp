@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/permit_line.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/path.hpp"
+#include "queue/long_wait.hpp"
+#include "recipes/lock_object.hpp"
+#include "recipes/rules.hpp"
+
+namespace latchkey::detail {
+
+permit_line::permit_line(std::shared_ptr<client_core> core, std::string path, std::uint32_t permits,
+                         const cohort_options& options, bool contract)
+    : core_{std::move(core)},
+      path_{std::move(path)},
+      counts_{core_->group(options.group)},
+      leases_{join(path_, "leases")},
+      most_turns_{options.turns},
+      linger_{options.linger},
+      line_{*core_, path_, counting_rule(), counts_},
+      limit_{core_->monitor(), options.max_hold},
+      queue_{std::make_shared<permit_queue>(core_, path_, permits, contract, *this)},
+      locks_{std::make_shared<watched_children>(
+          *core_, queue_->locks(), [this](const reply& listed) { on_locks_listed(listed); },
+          [this] {
+            remote_ = remote::unknown;
+            if (!idle_.empty()) look_for_remote();
+          })} {
+  line_.when_long([this](duration waited, std::size_t calls) {
+    look_into_long_wait(*core_, leases_, counting_rule(), waited, calls);
+  });
+}
+
+void permit_line::open() {
+  core_->monitor().run([this] { observing_ = core_->add_observer(*this); });
+}
+
+void permit_line::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
+  core_->monitor().run([this] {
+    shut_ = true;
+    core_->remove_observer(observing_);
+    line_.fail_all(destroyed(path_));
+    queue_->give_up();
+    queue_->contract().forget();
+    locks_->stop();
+    const auto now = core_->monitor().now();
+    for (auto& [number, each] : std::exchange(held_, {})) {
+      each->grant->release(now);
+      each->held = false;
+      each->leave();
+    }
+    drop_idle();
+    limit_.stop();
+  });
+}
+
+// Callers ----------
+
+guard permit_line::acquire(std::uint32_t count, duration timeout, std::stop_token stop) {
+  const auto mine = std::make_shared<wish>(wish{.count = count});
+  const bool granted = call(
+      core_->monitor(), timeout, std::move(stop), [&](auto fiber, auto until) { return enter(fiber, until, mine); },
+      [this](const auto& who) { cancel(who); });
+  return granted ? make_guard(shared_from_this(), std::move(mine->what), mine->holder) : guard{};
+}
+
+std::shared_ptr<waiter> permit_line::enter(std::uint64_t fiber, time_point until, const std::shared_ptr<wish>& what) {
+  require_working(*core_, path_);
+  if (shut_) throw_destroyed(path_);
+  if (const auto most = queue_->contract().permits(); what->count == 0 || what->count > most)
+    throw error{errc::bad_option, fmt::format("{} permits were asked for; ask for 1 to {}", what->count, most), path_};
+  auto me = line_.add(fiber, until, *this);
+  me->place = what;
+  me->entering = true;
+  if (until == at_once && (line_.size() > 1 || core_->is_cut_off())) {
+    line_.conclude(me, waiter::outcome::refused);
+  } else if (line_.size() == 1) {
+    advance(me->since);
+  }
+  me->entering = false;
+  return me;
+}
+
+void permit_line::cancel(const std::shared_ptr<waiter>& who) {
+  if (who->what != waiter::outcome::waiting) return;
+  line_.conclude(who, waiter::outcome::refused);
+  advance(core_->monitor().now());
+}
+
+void permit_line::refuse_tries() {
+  line_.refuse_tries();
+  if (line_.empty()) rest(core_->monitor().now());
+}
+
+void permit_line::release_grant(std::uint64_t holder, const grant& what) noexcept {
+  core_->monitor().run_unless_forked([&] { leave(holder, what); });
+}
+
+void permit_line::leave(std::uint64_t holder, const grant& what) {
+  const auto found = held_.find(holder);
+  if (found == held_.end()) return;
+  const auto which = found->second;
+  if (!which->held || grant_state::of(what) != which->grant) return;
+  const auto now = core_->monitor().now();
+  which->grant->release(now);
+  which->held = false;
+  in_use_ -= which->held_count;
+  if (which->empty()) {  // lost before
+    held_.erase(found);
+  } else {
+    idle_.push_back(which);
+  }
+  advance(now);
+}
+
+// Permits that are passed on ----------
+
+void permit_line::advance(time_point now) {
+  while (!line_.empty()) {
+    switch (pass_on(now)) {
+      case passing::done:
+        continue;
+      case passing::not_yet:
+        return;
+      case passing::impossible:
+        return queue_up();
+    }
+  }
+  rest(now);
+}
+
+/// The first who waits has the permits that another caller has given back.
+permit_line::passing permit_line::pass_on(time_point now) {
+  while (!idle_.empty()) {
+    const auto next = idle_.back();
+    const bool fits = next->count() >= first_wish().count;
+    if (fits && may_go_on(*next)) {
+      if (!next->ready() || !next->refresh(now)) return passing::not_yet;
+      idle_.pop_back();
+      next->trim(first_wish().count);
+      let_in(next, std::exchange(next->rested, false) ? granted_by::linger : granted_by::turn, now);
+      return passing::done;
+    }
+    if (fits && !next->asked_to_release() && remote_ == remote::asked) return passing::not_yet;
+    idle_.pop_back();
+    held_.erase(next->number);
+    next->leave();
+  }
+  return passing::impossible;
+}
+
+/// As `cohort::may_go_on`: from half the turns on it pays to know of remote contenders.
+bool permit_line::may_go_on(permit& what) {
+  if (what.asked_to_release()) return false;
+  if ((what.counted + 1) * 2 >= most_turns_) look_for_remote();
+  if (remote_ == remote::nobody) what.counted = 0;
+  return what.counted < most_turns_;
+}
+
+void permit_line::let_in(const std::shared_ptr<permit>& with, granted_by source, time_point now) {
+  const auto& next = line_.front();
+  auto& mine = first_wish();
+  begin_grant(with->grant, core_, path_, counts_, with->node(), with->next_fence(), now);
+  ++with->counted;
+  with->held = true;
+  with->held_count = with->count();
+  in_use_ += with->held_count;
+  mine.holder = with->number;
+  mine.what = with->grant->as_grant();
+  if (with->asked_to_release()) with->grant->ask_to_release();
+  limit_.begin(*this, now);
+  const auto keep = std::exchange(next->place, nullptr);
+  line_.grant(next, source, now);
+}
+
+// Permits that no caller wants ----------
+
+void permit_line::rest(time_point now) {
+  queue_->give_up();
+  if (idle_.empty()) return;
+  if (linger_ == duration::zero() || core_->failed() || !core_->session().connected()) return drop_idle();
+  look_for_remote();
+  if (remote_ == remote::waiting) return drop_idle();
+  for (auto at = idle_.size(); at-- > 0;) {
+    const auto each = idle_[at];
+    if (each->asked_to_release()) {
+      idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(at));
+      held_.erase(each->number);
+      each->leave();
+    } else if (!std::exchange(each->rested, true)) {
+      each->stop_proving();
+      until_ = deadline_after(now, linger_);
+    }
+  }
+  if (!idle_.empty() && !timer_) await_end_of_linger();
+}
+
+void permit_line::await_end_of_linger() {
+  timer_ = core_->monitor().at(until_, [this, weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    timer_ = {};
+    if (idle_.empty() || !line_.empty()) return;
+    if (core_->monitor().now() < until_) return await_end_of_linger();
+    drop_idle();
+  });
+}
+
+void permit_line::drop_idle() {
+  core_->monitor().cancel(timer_);
+  for (const auto& each : std::exchange(idle_, {})) {
+    held_.erase(each->number);
+    each->leave();
+  }
+}
+
+void permit_line::look_for_remote() {
+  if (remote_ != remote::unknown || !core_->session().connected()) return;
+  remote_ = remote::asked;
+  locks_->list(true);
+}
+
+/// A missing or unreadable answer counts as a remote contender: it costs a permit, not the order.
+void permit_line::on_locks_listed(const reply& listed) {
+  const auto is_remote = [this](const std::string& name) {
+    const auto node = join(locks_->path(), name);
+    return rival_of(rule_of(contender_kind::lock), name) && !queue_->is_turn(node) && !core_->reaper().removes(node);
+  };
+  const bool nobody =
+      listed.code == reply_code::ok && std::none_of(listed.children.begin(), listed.children.end(), is_remote);
+  remote_ = nobody ? remote::nobody : remote::waiting;
+  advance(core_->monitor().now());
+  if (!locks_->watching()) remote_ = remote::unknown;
+}
+
+}  // namespace latchkey::detail

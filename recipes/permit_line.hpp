@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The callers of one semaphore object, and the permits that they hold.
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "queue/guarded.hpp"
+#include "queue/wait_list.hpp"
+#include "recipes/cohort.hpp"
+#include "recipes/hold_limit.hpp"
+#include "recipes/permit.hpp"
+#include "recipes/permit_queue.hpp"
+
+namespace latchkey::detail {
+
+/// Callers wait in a wait list, in the order of their arrival. The first of them queues at the ensemble
+/// (`permit_queue`). Permits that a caller gives back pass to the first who waits, without a request: as long as no
+/// remote contender waits, and for a bounded number of turns otherwise.
+///
+/// After a loss the permits count as held until their caller gives them back, so that callers of one object never hold
+/// more than there are.
+class permit_line final : public guarded,
+                          public session_observer,
+                          public permit_owner,
+                          public permit_queue_listener,
+                          public std::enable_shared_from_this<permit_line> {
+ public:
+  /// @param path as the user calls it; below the chroot
+  /// @param contract whether the number of permits is recorded at the path
+  permit_line(std::shared_ptr<client_core> core, std::string path, std::uint32_t permits, const cohort_options& options,
+              bool contract = true);
+
+  // Without the monitor:
+  void open();
+  /// Releases what is held, ends every wait.
+  void shut() noexcept;
+  /// Waits: suspends the fiber or blocks the thread. @returns the guard; an empty one if there were too few permits.
+  guard acquire(std::uint32_t count, duration timeout, std::stop_token stop);
+  /// Changes the number of permits for all; as `acquire`, it waits.
+  void resize(std::uint32_t permits, duration timeout);
+  std::uint32_t permits() const;
+  void release_grant(std::uint64_t holder, const grant& what) noexcept override;
+  std::uint64_t disown(std::uint64_t holder, const grant&) noexcept override { return holder; }
+
+  /// What one call asks for, and gets. The `place` of its waiter.
+  struct wish {
+    std::uint32_t count = 0;
+    std::uint64_t holder = 0;  ///< of the guard
+    grant what{};
+  };
+
+  // With the monitor: the same without waiting.
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until, const std::shared_ptr<wish>& what);
+  void cancel(const std::shared_ptr<waiter>& who);
+  void leave(std::uint64_t holder, const grant& what);
+  /// Of its `hold_limit`.
+  time_point end_overdue(time_point now);
+
+ private:
+  enum class remote : std::uint8_t { unknown, asked, nobody, waiting };
+  enum class passing : std::uint8_t { done, not_yet, impossible };
+
+  void on_connected() override;
+  void on_disconnected() override;
+  void on_session_over() override;
+  void on_failure(const failure& why) override;
+
+  void on_ready(permit& which) override;
+  void on_over(permit& which, loss_reason why) override;
+  void on_delayed() override { refuse_tries(); }
+  void on_failed(const failure& why) override { on_failure(why); }
+
+  void on_collected(const std::shared_ptr<permit>& what, bool waited) override;
+  void on_turn_refused() override;
+  void on_turn_lost() override;
+  void on_queue_failed(const failure& why) override { on_failure(why); }
+  void on_permits_changed() override;
+  bool more_wait() const override { return line_.size() > 1; }
+
+  wish& first_wish() const { return *static_cast<wish*>(line_.front()->place.get()); }
+  void advance(time_point now);
+  void queue_up();
+  passing pass_on(time_point now);
+  bool may_go_on(permit& what);
+  void let_in(const std::shared_ptr<permit>& with, granted_by source, time_point now);
+  void rest(time_point now);
+  void await_end_of_linger();
+  void drop_idle();
+  void refuse_tries();
+
+  void look_for_remote();
+  void on_locks_listed(const reply& listed);
+
+  const std::shared_ptr<client_core> core_;
+  const std::string path_;
+  lock_counts& counts_;
+  const std::string leases_;  // below the chroot
+  const std::uint32_t most_turns_;
+  const duration linger_;
+  wait_list line_;
+  hold_limit limit_;
+  const std::shared_ptr<permit_queue> queue_;
+  const std::shared_ptr<watched_children> locks_;
+  remote remote_ = remote::unknown;
+  std::unordered_map<std::uint64_t, std::shared_ptr<permit>> held_;  // by callers, and those that they have lost
+  std::vector<std::shared_ptr<permit>> idle_;                        // given back
+  std::uint64_t in_use_ = 0;                                         // permits, of those that are held
+  std::uint64_t last_number_ = 0;
+  std::uint64_t observing_ = 0;
+  time_point until_{};  // idle permits are kept
+  timer_id timer_;
+  bool shut_ = false;
+};
+
+}  // namespace latchkey::detail

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What becomes of the permits of a line, of its turn, and of the session.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/path.hpp"
+#include "queue/inquiry.hpp"
+#include "recipes/permit_line.hpp"
+
+namespace latchkey::detail {
+
+// At the ensemble ----------
+
+/// For the first who waits, and not more permits than there are, with those that callers of this object have lost but
+/// not given back.
+void permit_line::queue_up() {
+  if (core_->failed()) return on_failure(*core_->failed());
+  const auto first = line_.front();
+  const auto most = queue_->contract().permits();
+  const auto count = first_wish().count;
+  if (count > most) {
+    first->why = std::make_unique<failure>(
+        failure{errc::bad_option, fmt::format("{} permits were asked for, of {}", count, most), path_});
+    line_.conclude(first, waiter::outcome::failed);
+    return advance(core_->monitor().now());
+  }
+  if (in_use_ + count <= most) return queue_->take(count, first->once);
+  queue_->give_up();
+  if (first->once) refuse_tries();
+}
+
+void permit_line::on_collected(const std::shared_ptr<permit>& what, bool waited) {
+  const auto now = core_->monitor().now();
+  if (line_.empty() || what->count() < first_wish().count) {
+    what->leave();
+    return advance(now);
+  }
+  what->trim(first_wish().count);
+  what->belong_to(*this);
+  what->number = ++last_number_;
+  held_.emplace(what->number, what);
+  let_in(what, waited ? granted_by::queue : granted_by::free_queue, now);
+  advance(now);
+}
+
+void permit_line::on_turn_refused() {
+  line_.refuse_tries();
+  if (!line_.empty()) queue_up();  // those who came meanwhile are in no hurry
+}
+
+void permit_line::on_turn_lost() {
+  if (!line_.empty()) queue_up();
+}
+
+void permit_line::on_permits_changed() {
+  if (!line_.empty()) advance(core_->monitor().now());
+}
+
+// Permits ----------
+
+/// One that was given back, and has been proved.
+void permit_line::on_ready(permit& which) {
+  if (!which.held) advance(core_->monitor().now());
+}
+
+void permit_line::on_over(permit& which, loss_reason why) {
+  if (which.held) return which.grant->lose(why);
+  std::erase_if(idle_, [&](const auto& each) { return each.get() == &which; });
+  held_.erase(which.number);
+  if (!line_.empty()) advance(core_->monitor().now());
+}
+
+time_point permit_line::end_overdue(time_point now) {
+  auto next = never;
+  for (const auto& [number, each] : held_) {
+    if (!each->held || each->grant->ended()) continue;
+    const auto end = limit_.end_of(*each->grant);
+    if (now < end) {
+      next = std::min(next, end);
+    } else {
+      each->grant->lose(loss_reason::held_too_long);
+      each->leave();
+    }
+  }
+  return next;
+}
+
+// The session ----------
+
+void permit_line::on_connected() {
+  queue_->on_connected();
+  if (!line_.empty()) advance(core_->monitor().now());
+}
+
+void permit_line::on_disconnected() {
+  if (!line_.empty()) refuse_tries();
+}
+
+/// Permits that no caller holds have no proofs: what becomes of their session is told here.
+void permit_line::on_session_over() {
+  locks_->stop();
+  remote_ = remote::unknown;
+  queue_->on_session_over();
+  drop_idle();
+  if (!line_.empty()) advance(core_->monitor().now());
+}
+
+void permit_line::on_failure(const failure& why) {
+  queue_->give_up();
+  drop_idle();
+  line_.fail_all({why.code, why.what, path_});
+}
+
+// Resize ----------
+
+void permit_line::resize(std::uint32_t permits, duration timeout) {
+  if (!queue_->contract().recorded())
+    throw error{errc::bad_option, "resize() needs the option contract, as it changes the record at the path", path_};
+  auto& monitor = core_->monitor();
+  const auto absolute = core_->absolute(path_);
+  const auto end = deadline_after(monitor.now(), timeout);
+  for (;;) {
+    monitor.run([&] {
+      require_working(*core_, path_);
+      if (!core_->session().connected()) return;
+      auto parents = ancestors(absolute);
+      parents.push_back(absolute);
+      for (const auto& parent : parents) {
+        const bool of_chroot = parent.size() <= core_->chroot().size();
+        core_->session().submit({.kind = operation::create,
+                                 .path = parent,
+                                 .mode = of_chroot ? create_mode::persistent : create_mode::container},
+                                [](const reply&) {});
+      }
+    });
+    const auto written =
+        inquire(*core_, path_, {{.kind = operation::set, .path = absolute, .data = permit_record(permits)}},
+                time_until(end, monitor.now()));
+    if (written.front().code == reply_code::ok) break;
+  }
+  monitor.run([&] {
+    queue_->contract().adopt(permits);
+    on_permits_changed();
+  });
+}
+
+std::uint32_t permit_line::permits() const {
+  return core_->monitor().run_unless_forked([this] { return queue_->contract().permits(); });
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// How one semaphore object gets leases from the ensemble.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "queue/queue_entry.hpp"
+#include "recipes/permit.hpp"
+#include "recipes/permit_contract.hpp"
+#include "recipes/watched_children.hpp"
+
+namespace latchkey::detail {
+
+/// Told how it goes, with the monitor held.
+class permit_queue_listener {
+ public:
+  /// @param waited whether others were ahead, or there were too few permits
+  virtual void on_collected(const std::shared_ptr<permit>& what, bool waited) = 0;
+  /// A try: others wait, there are too few permits, or there is no connection.
+  virtual void on_turn_refused() = 0;
+  /// The turn is lost.
+  virtual void on_turn_lost() = 0;
+  virtual void on_queue_failed(const failure& why) = 0;
+  /// There may be another number of permits.
+  virtual void on_permits_changed() = 0;
+  /// @returns whether other calls wait behind the one that the permits are for.
+  virtual bool more_wait() const = 0;
+
+ protected:
+  ~permit_queue_listener() = default;
+};
+
+/// The wait for permits at the ensemble, of one call at a time. An entry in `<path>/locks`, the turn, orders those who
+/// wait; the one that is first there creates its leases, and counts all leases until there are no more than permits.
+/// With the monitor held.
+///
+/// | state      | event                          | then                                                         |
+/// |------------|--------------------------------|--------------------------------------------------------------|
+/// | idle       | take                           | queueing; collecting, too, if the permit is likely free      |
+/// | queueing   | the turn has come              | collecting: creates the leases, and lists                    |
+/// | queueing   | somebody is ahead              | gives up leases that it has created early                    |
+/// | collecting | too many leases                | waits for a change, and lists again                          |
+/// | collecting | a lease is gone                | collecting, with new ones                                    |
+/// | collecting | few enough, with ours          | collected, once the turn has come and the number is agreed   |
+/// | any        | the turn is lost               | idle                                                         |
+class permit_queue final : public entry_listener,
+                           public permit_owner,
+                           public std::enable_shared_from_this<permit_queue> {
+ public:
+  /// @param path of the semaphore, below the chroot
+  permit_queue(std::shared_ptr<client_core> core, const std::string& path, std::uint32_t permits, bool contract,
+               permit_queue_listener& listener);
+  void open();
+
+  /// Begins to wait, or goes on, perhaps for another number of permits. @param once for a try
+  void take(std::uint32_t count, bool once);
+  void give_up();
+  bool at_work() const noexcept { return turn_ != nullptr; }
+  /// @returns whether this is the node of its turn.
+  bool is_turn(std::string_view node) const noexcept { return turn_ && turn_->node() == node; }
+
+  permit_contract& contract() noexcept { return *contract_; }
+  const std::string& locks() const noexcept { return *locks_; }
+
+  // Of the session:
+  void on_connected();
+  void on_session_over();
+
+ private:
+  void on_granted() override;
+  void on_delayed() override;
+  void on_refused() override;
+  void on_suspect() override {}
+  void on_lost(loss_reason why) override;
+  void on_failed(const failure& why) override;
+
+  void on_ready(permit& which) override;
+  void on_over(permit& which, loss_reason why) override;
+
+  bool is_first() const noexcept { return turn_ && (turn_->granted() || turn_->proving()); }
+  bool few_enough() const noexcept { return seen_ != 0 && seen_ <= contract_->permits(); }
+  void list() { list_->list(waited_); }
+  void collect();
+  void drop_leases();
+  void refuse();
+  void on_listed(const reply& listed);
+  void on_too_many(const std::vector<std::string>& children);
+  bool refuse_behind_own(const std::vector<std::string>& children);
+  void on_contract(const std::optional<failure>& failed);
+  void conclude();
+
+  const std::shared_ptr<client_core> core_;
+  const std::string path_;
+  const std::shared_ptr<const std::string> locks_;
+  const std::shared_ptr<const std::string> leases_path_;
+  permit_queue_listener& listener_;
+  std::shared_ptr<permit_contract> contract_;
+  std::shared_ptr<watched_children> list_;
+  std::shared_ptr<queue_entry> turn_;
+  std::unique_ptr<former_place> former_;
+  std::shared_ptr<permit> leases_;
+  std::uint32_t count_ = 0;
+  bool once_ = false;
+  std::size_t seen_ = 0;  // leases in the last list that shows all of ours; 0: there is none
+  bool waited_ = false;
+  bool likely_free_ = true;  // the last call found nobody ahead, and enough permits
+};
+
+}  // namespace latchkey::detail

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The number of permits: that all agree on it, and its changes.
+
+#include <doctest/doctest.h>
+
+#include "support/permit_world.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// As `permit_line::resize`, which waits.
+void resize(permit_world& w, std::uint32_t permits) { w.ensemble.change("/s", detail::permit_record(permits)); }
+
+}  // namespace
+
+TEST_SUITE("number of permits") {
+  TEST_CASE("a record is read as it is written; other data is none") {
+    CHECK(detail::read_permit_record(detail::permit_record(3)) == 3u);
+    CHECK(detail::read_permit_record(detail::permit_record(4294967295)) == 4294967295u);
+    for (const auto* other : {"", "3", R"({"permits":0})", R"({"permits":})", R"({"permits":3)", R"({"permits":-1})",
+                              R"({"permits":4294967296})", R"({"permits":3,"a":1})", R"( {"permits":3})"}) {
+      CAPTURE(other);
+      CHECK_FALSE(detail::read_permit_record(other));
+    }
+  }
+
+  TEST_CASE("an object made for another number is refused, and leaves nothing") {
+    permit_world w{2};
+    const auto held = w.take(w.ours);
+    simulated_semaphore other{w.two, 3};
+    const auto call = other.enter();
+    REQUIRE(w.ends(call, outcome::failed));
+    CHECK(call.failed_with(errc::contract_mismatch));
+    CHECK(call.waiter->why->path == "/s");
+    CHECK(w.record() == detail::permit_record(2));
+    w.settle();
+    CHECK(w.leases().size() == 1);
+    resize(w, 3);
+    w.settle();
+    const auto now = other.enter();
+    REQUIRE(w.ends(now, outcome::granted));
+    other.leave(now);
+    w.ours.leave(held);
+    CHECK(w.is_clean());
+  }
+
+  TEST_CASE("a path with other data is refused, unless there is no contract") {
+    permit_world w{1};
+    w.ensemble.create("/s", "somebody's");
+    const auto call = w.ours.enter();
+    REQUIRE(w.ends(call, outcome::failed));
+    CHECK(call.failed_with(errc::contract_mismatch));
+    simulated_semaphore careless{w.one, 1, {}, false};
+    const auto held = w.take(careless);
+    w.settle();
+    CHECK(w.record() == "somebody's");
+    careless.leave(held);
+    CHECK(w.is_clean());
+  }
+
+  TEST_CASE("two that find no record at the same moment agree on one, or one is refused") {
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+      CAPTURE(seed);
+      permit_world w{2, {}, seed};
+      simulated_semaphore other{w.two, 3};
+      const auto a = w.ours.enter();
+      const auto b = other.enter();
+      REQUIRE(w.eventually([&] { return !a.waits() && !b.waits(); }));
+      CHECK(a.granted() != b.granted());
+      CHECK((a.granted() ? b : a).failed_with(errc::contract_mismatch));
+      CHECK(w.record() == detail::permit_record(a.granted() ? 2 : 3));
+    }
+  }
+
+  TEST_CASE("who waits first is granted a permit that a larger number makes") {
+    permit_world w{1};
+    const auto held = w.take(w.ours);
+    const auto next = w.theirs.enter();
+    w.settle();
+    CHECK(next.waits());
+    const auto local = w.ours.enter();
+    resize(w, 3);
+    CHECK(w.ends(next, outcome::granted));
+    CHECK(w.ends(local, outcome::granted));
+    CHECK(w.ours.line().permits() == 3);
+    for (const auto& each : {held, local}) w.ours.leave(each);
+    w.theirs.leave(next);
+    CHECK(w.is_clean());
+  }
+
+  TEST_CASE("no holder loses a permit to a smaller number, and no caller is granted one before few enough are held") {
+    permit_world w{3};
+    std::vector<permit_world::call> held{w.take(w.ours), w.take(w.ours), w.take(w.ours)};
+    resize(w, 1);
+    const auto next = w.theirs.enter();
+    for (const auto& each : held) {
+      w.settle();
+      CHECK(next.waits());
+      CHECK(each.held());
+      w.ours.leave(each);
+    }
+    REQUIRE(w.ends(next, outcome::granted));
+    const auto too_many = w.theirs.enter();
+    w.settle();
+    CHECK(too_many.waits());
+    w.theirs.leave(next);
+    REQUIRE(w.ends(too_many, outcome::granted));
+    w.theirs.leave(too_many);
+    CHECK(w.is_clean());
+  }
+
+  TEST_CASE("a call for more permits than there are any more fails, and the next one is served") {
+    permit_world w{3};
+    const auto held = w.take(w.theirs);
+    w.ours.leave(w.take(w.ours));
+    const auto greedy = w.ours.enter(3);
+    const auto modest = w.ours.enter(1);
+    w.settle();
+    resize(w, 2);
+    REQUIRE(w.ends(greedy, outcome::failed));
+    CHECK(greedy.failed_with(errc::bad_option));
+    REQUIRE(w.ends(modest, outcome::granted));
+    CHECK_THROWS_AS(w.ours.enter(3), error);
+    CHECK_THROWS_AS(w.ours.enter(0), error);
+    w.ours.leave(modest);
+    w.theirs.leave(held);
+    CHECK(w.is_clean());
+  }
+
+  TEST_CASE("the number is known to a client that has been away") {
+    permit_world w{2};
+    const auto held = w.take(w.theirs);
+    w.ours.leave(w.take(w.ours));
+    w.one.connector().cut();
+    w.settle();
+    resize(w, 1);
+    w.one.connector().heal();
+    const auto call = w.ours.enter();
+    w.settle();
+    CHECK(call.waits());
+    w.theirs.leave(held);
+    REQUIRE(w.ends(call, outcome::granted));
+    w.ours.leave(call);
+    CHECK(w.is_clean());
+  }
+
+  TEST_CASE("a path that has been deleted and made again has the number of its first user") {
+    permit_world w{2};
+    w.ours.leave(w.take(w.ours));
+    w.settle();
+    for (const auto* each : {"/s/leases", "/s/locks", "/s"}) w.ensemble.remove(each);
+    w.settle();
+    w.theirs.leave(w.take(w.theirs));
+    CHECK(w.record() == detail::permit_record(2));
+    const auto held = w.take(w.ours);
+    w.ours.leave(held);
+    CHECK(w.is_clean());
+  }
+}
+
+}  // namespace latchkey::testing
