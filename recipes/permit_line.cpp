@@ -18,12 +18,11 @@ permit_line::permit_line(std::shared_ptr<client_core> core, std::string path, st
     : core_{std::move(core)},
       path_{std::move(path)},
       counts_{core_->group(options.group)},
-      leases_{join(path_, "leases")},
       most_turns_{options.turns},
       linger_{options.linger},
+      queue_{std::make_shared<permit_queue>(core_, path_, permits, contract, *this)},
       line_{*core_, path_, counting_rule(), counts_},
       limit_{core_->monitor(), options.max_hold},
-      queue_{std::make_shared<permit_queue>(core_, path_, permits, contract, *this)},
       locks_{std::make_shared<watched_children>(
           *core_, queue_->locks(), [this](const reply& listed) { on_locks_listed(listed); },
           [this] {
@@ -31,7 +30,7 @@ permit_line::permit_line(std::shared_ptr<client_core> core, std::string path, st
             if (!idle_.empty()) look_for_remote();
           })} {
   line_.when_long([this](duration waited, std::size_t calls) {
-    look_into_long_wait(*core_, leases_, counting_rule(), waited, calls);
+    look_into_long_wait(*core_, queue_->waits_at(), counting_rule(), waited, calls);
   });
 }
 

@@ -70,6 +70,7 @@ class permit_line final : public guarded,
   void on_disconnected() override;
   void on_session_over() override;
   void on_failure(const failure& why) override;
+  void on_reassessed(const std::string& node) override { queue_->on_reassessed(node); }
 
   void on_ready(permit& which) override;
   void on_over(permit& which, loss_reason why) override;
@@ -100,12 +101,11 @@ class permit_line final : public guarded,
   const std::shared_ptr<client_core> core_;
   const std::string path_;
   lock_counts& counts_;
-  const std::string leases_;  // below the chroot
   const std::uint32_t most_turns_;
   const duration linger_;
+  const std::shared_ptr<permit_queue> queue_;
   wait_list line_;
   hold_limit limit_;
-  const std::shared_ptr<permit_queue> queue_;
   const std::shared_ptr<watched_children> locks_;
   remote remote_ = remote::unknown;
   std::unordered_map<std::uint64_t, std::shared_ptr<permit>> held_;  // by callers, and those that they have lost

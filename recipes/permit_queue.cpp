@@ -14,6 +14,7 @@ permit_queue::permit_queue(std::shared_ptr<client_core> core, const std::string&
       path_{path},
       locks_{std::make_shared<const std::string>(join(core_->absolute(path), "locks"))},
       leases_path_{std::make_shared<const std::string>(join(core_->absolute(path), "leases"))},
+      waits_at_{join(path, "locks")},
       listener_{listener},
       contract_{std::make_shared<permit_contract>(*core_, path, permits, contract,
                                                   [this](const auto& failed) { on_contract(failed); })},
@@ -30,6 +31,7 @@ void permit_queue::take(std::uint32_t count, bool once) {
   if (turn_) return;
   once_ = once;
   waited_ = false;
+  waits_at_ = join(path_, "locks");
   contract_->ask();
   if (once) list_->list(false);  // its answer comes before the turn writes anything
   turn_ = std::make_shared<queue_entry>(core_, locks_, rule_of(contender_kind::lock), *this);
@@ -121,6 +123,7 @@ void permit_queue::on_too_many(const std::vector<std::string>& children) {
   waited_ = true;
   if (!is_first()) return drop_leases();
   if (refuse_behind_own(children)) return;
+  waits_at_ = join(path_, "leases");
   leases_->stop_proving();
   if (turn_->granted()) turn_->stop_proving();
   if (!list_->watching()) list_->list(true);
@@ -170,8 +173,13 @@ void permit_queue::on_connected() {
   if (leases_ && !few_enough()) list();
 }
 
+void permit_queue::on_reassessed(const std::string& node) {
+  if (leases_ && seen_ != 0 && parent_of(node) == *leases_path_) list();
+}
+
 void permit_queue::on_session_over() {
   contract_->forget();
+  waits_at_ = join(path_, "locks");
   drop_leases();
 }
 

@@ -64,10 +64,13 @@ class permit_queue final : public entry_listener,
 
   permit_contract& contract() noexcept { return *contract_; }
   const std::string& locks() const noexcept { return *locks_; }
+  /// @returns the path below the chroot with the nodes that it waits for: locks, or leases.
+  const std::string& waits_at() const noexcept { return waits_at_; }
 
   // Of the session:
   void on_connected();
   void on_session_over();
+  void on_reassessed(const std::string& node);
 
  private:
   void on_granted() override;
@@ -96,6 +99,7 @@ class permit_queue final : public entry_listener,
   const std::string path_;
   const std::shared_ptr<const std::string> locks_;
   const std::shared_ptr<const std::string> leases_path_;
+  std::string waits_at_;
   permit_queue_listener& listener_;
   std::shared_ptr<permit_contract> contract_;
   std::shared_ptr<watched_children> list_;

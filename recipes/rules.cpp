@@ -13,7 +13,7 @@ extern const rule latches;
 extern const rule permits;
 
 constexpr std::array<const rule*, 4> locking{&locks, &reads, &writes, &latches};
-constexpr std::array<const rule*, 1> leases{&permits};
+constexpr std::array<const rule*, 2> turn_and_permits{&locks, &permits};
 constexpr std::array<const rule*, 3> all_but_reads{&locks, &writes, &latches};
 
 // The markers are Curator's, the foreign ones kazoo's. A mutex, and readers and writers, may share a path. Latches may
@@ -25,7 +25,7 @@ constinit const rule reads  { "read",   "__READ__",  "__rlock__", all_but_reads,
 constinit const rule writes { "write",  "__WRIT__",  "",          locking,       &reads};
 constinit const rule latches{ "latch",  "latch-",    "",          locking,       nullptr};
 constinit const rule permits{ "permit", "lease-",    "",          {},            nullptr};
-constinit const rule counts { "permit", "lease-",    "",          leases,        nullptr};
+constinit const rule counts { "permit", "lease-",    "",          turn_and_permits, nullptr};
 // clang-format on
 
 constexpr std::array<const rule*, 5> all{&locks, &reads, &writes, &latches, &permits};

@@ -15,7 +15,7 @@ enum class contender_kind : std::uint8_t { lock, read, write, latch, permit };
 
 const rule& rule_of(contender_kind kind) noexcept;
 
-/// @returns the rule of a caller who waits for permits: no entry has it, as leases are counted.
+/// @returns the rule of a caller who waits for its turn, then for permits. No entry has it, as leases are counted.
 const rule& counting_rule() noexcept;
 
 inline std::string_view to_string(contender_kind kind) noexcept { return rule_of(kind).name; }

@@ -31,10 +31,10 @@ history::history(const history_plan& plan)
     : plan_{plan},
       time_{plan.seed},
       ensemble_{time_, plan.weather},
-      queues_{ensemble_, lock_paths(), *this},
+      queues_{ensemble_, queue_paths(), *this},
       deletions_{time_to_learn(plan), plan.timeout} {
   faults_until_ = time_.now() + plan_.faults;
-  faults_.emplace(ensemble_, lock_paths());
+  faults_.emplace(ensemble_, playground());
   ensemble_.create("/data");
   for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) ensemble_.create(data_path(lock));
   for (unsigned i = 0; i < plan_.clients; ++i) {
@@ -109,9 +109,23 @@ history::~history() {
   for (const auto& each : objects_) each->handle.shut();
 }
 
-std::vector<std::string> history::lock_paths() const {
+std::string history::queue_path(unsigned lock) const {
+  const bool counts = plan_.locks[lock].settings.family == lock_family::permits;
+  return lock_path(lock) + (counts ? "/leases" : "");
+}
+
+std::vector<std::string> history::queue_paths() const {
   std::vector<std::string> paths;
-  for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) paths.push_back(lock_path(lock));
+  for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) paths.push_back(queue_path(lock));
+  return paths;
+}
+
+/// @returns the paths with nodes of clients.
+std::vector<std::string> history::playground() const {
+  auto paths = queue_paths();
+  for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) {
+    if (plan_.locks[lock].settings.family == lock_family::permits) paths.push_back(lock_path(lock) + "/locks");
+  }
   return paths;
 }
 
@@ -189,7 +203,7 @@ const history_log& history::run() {
 }
 
 void history::collect_leftovers() {
-  for (const auto& path : lock_paths()) {
+  for (const auto& path : playground()) {
     for (const auto& name : ensemble_.children(path)) {
       if (detail::parse_contender(name)) log_.leftovers.push_back("node " + path + "/" + name);
     }

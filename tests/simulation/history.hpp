@@ -129,8 +129,11 @@ class history final : queue_watcher {
   void tell(const std::string& line);
   static std::string lock_name(unsigned lock) { return {static_cast<char>('a' + lock)}; }
   std::string lock_path(unsigned lock) const { return "/locks/" + lock_name(lock); }
+  /// @returns where the nodes are on which its grants rest.
+  std::string queue_path(unsigned lock) const;
   std::string data_path(unsigned lock) const { return "/data/" + std::to_string(lock); }
-  std::vector<std::string> lock_paths() const;
+  std::vector<std::string> queue_paths() const;
+  std::vector<std::string> playground() const;
 
   const history_plan plan_;
   simulation time_;

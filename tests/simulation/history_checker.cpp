@@ -60,6 +60,24 @@ void check_exclusion(const grants_in_order& grants, complaints& found) {
   });
 }
 
+/// Permits: no more are valid than there are, nor held by the callers of one object.
+void check_permits(const grants_in_order& grants, bool of_object, complaints& found) {
+  const auto held = [&](const auto* each) {
+    return share<std::uint64_t>{each->granted, of_object ? each->unlocked : each->last_valid + 1, each->permits};
+  };
+  const auto excused = [&](const auto* before, const auto* each) {
+    const auto end = std::min(before->last_valid_at, each->last_valid_at);
+    return !of_object && (before->is_excused(each->granted_at, end) || each->is_excused(each->granted_at, end));
+  };
+  for_each_excess(grants, grants.front()->of, held, excused, [&](const auto* each, std::uint64_t sum) {
+    found.push_back(fmt::format("permits: {}, when {} of {} were held", name(*each), sum, each->of));
+  });
+}
+
+bool counts_permits(const grants_in_order& grants) {
+  return std::any_of(grants.begin(), grants.end(), [](const auto* each) { return each->of > 1; });
+}
+
 /// Whatever has been lost: callers of one object are let in once those before them have unlocked.
 void check_local_exclusion(const grants_in_order& grants, complaints& found) {
   const auto locked = [](const auto* each) { return held_until(each->unlocked, *each); };
@@ -169,7 +187,7 @@ void check_local_order(const history_log& log, const grants_in_order& grants, co
     std::uint64_t instant = 0;
   };
   const auto later = [](const call_record* a, const call_record* b) { return !b || (a && a->entered > b->entered); };
-  std::array<sequence, 4> of_kinds;
+  std::array<sequence, 5> of_kinds;
   for (const auto* const each : grants) {
     const auto& call = log.calls[each->call];
     if (!call.in_turn) continue;
@@ -249,8 +267,12 @@ void check_commits(const history_log& log, complaints& found) {
 std::vector<std::string> violations(const history_log& log) {
   complaints found;
   for (const auto& [lock, grants] : sorted_by(log, [](const auto& each) { return each.lock; })) {
-    check_exclusion(grants, found);
-    check_tokens(grants, found);
+    if (counts_permits(grants)) {
+      check_permits(grants, false, found);
+    } else {
+      check_exclusion(grants, found);
+      check_tokens(grants, found);
+    }
     check_unique(grants, found);
     check_downgrades(log, grants, found);
     check_starvation(grants, found);
@@ -259,7 +281,11 @@ std::vector<std::string> violations(const history_log& log) {
     check_holds(grants, found);
   }
   for (const auto& [object, grants] : sorted_by(log, [&](const auto& each) { return log.calls[each.call].object; })) {
-    check_local_exclusion(grants, found);
+    if (counts_permits(grants)) {
+      check_permits(grants, true, found);
+    } else {
+      check_local_exclusion(grants, found);
+    }
     check_local_order(log, grants, found);
   }
   check_calls(log, found);

@@ -27,8 +27,9 @@ struct call_record {
   unsigned client = 0;
   unsigned object = 0;  ///< the lock object
   detail::contender_kind kind{};
-  bool in_turn = true;  ///< calls of one object and kind are let in as they came
-  bool once = false;    ///< a try
+  bool in_turn = true;        ///< calls of one object and kind are let in as they came
+  bool once = false;          ///< a try
+  std::uint32_t permits = 1;  ///< of a semaphore
   bool cancelled = false;
   std::uint64_t entered = 0;  ///< the instant, counted in steps of the simulation: calls at one time have an order, too
   detail::time_point entered_at;
@@ -70,6 +71,8 @@ struct grant_record {
   std::uint32_t turns = 1;     ///< how many grants of a writer's place may follow once somebody is known to wait
   /// The places behind that must have been known to wait for this one by then, and for long enough.
   std::vector<std::int64_t> kept_waiting;
+  std::uint32_t permits = 1;                   ///< that it has
+  std::uint32_t of = 1;                        ///< how many there are; of other locks 1
   detail::duration max_hold{};                 ///< for how long it may last; zero: for ever
   std::optional<detail::time_point> ended_at;  ///< when it was lost since it had lasted so long
   bool outstayed = false;                      ///< it was valid after that time

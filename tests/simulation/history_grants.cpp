@@ -14,6 +14,12 @@ namespace latchkey::testing {
 using namespace std::chrono_literals;
 using detail::contender_kind;
 
+namespace {
+
+constexpr auto no_grant = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
+
 /// @returns those that have just been granted to it, and as what.
 std::vector<std::pair<unsigned, contender_kind>> history::locks_of(const actor& who) const {
   const auto& members = who.object->handle.settings().members;
@@ -61,6 +67,8 @@ void history::record_grant(actor& who, unsigned lock, contender_kind kind, std::
   grant.granted = grant.last_valid = time_.steps();
   grant.granted_at = grant.last_valid_at = time_.now();
   grant.turns = object.handle.settings().turns;
+  grant.permits = log_.calls[who.call_number].permits;
+  grant.of = object.handle.settings().permits;
   grant.max_hold = object.handle.settings().max_hold;
   grant.downgraded_from = writer;
   const auto* mine = queues_.at(lock, grant.fence.czxid);
@@ -193,6 +201,10 @@ void history::observe_takeovers() {
   const auto& nodes = faults_->takeovers();
   while (takeovers_.size() < nodes.size()) {
     const auto* const known = queues_.known(nodes[takeovers_.size()]);
+    if (!known) {  // the turns of a semaphore: that is no permit
+      takeovers_.push_back(no_grant);
+      continue;
+    }
     call_record call;
     call.lock = queues_.lock_of(*known);
     call.client = call.object = std::numeric_limits<unsigned>::max() - static_cast<unsigned>(takeovers_.size());
@@ -203,6 +215,7 @@ void history::observe_takeovers() {
     grant_record grant;
     grant.lock = call.lock;
     grant.client = call.client;
+    grant.of = plan_.locks[call.lock].settings.permits;
     grant.call = log_.calls.size();
     grant.fence = {known->position, 0};
     grant.place = known->position;
@@ -213,6 +226,7 @@ void history::observe_takeovers() {
     log_.grants.push_back(grant);
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (takeovers_[i] == no_grant) continue;
     auto& grant = log_.grants[takeovers_[i]];
     if (grant.unlocked != grant_record::not_unlocked) continue;
     if (ensemble_.czxid(nodes[i]) == grant.fence.czxid) {

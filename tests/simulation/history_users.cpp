@@ -40,7 +40,9 @@ void history::think(actor& who) {
 void history::begin_call(actor& who) {
   auto& random = time_.random();
   auto& lock = who.object->handle;
-  who.mode = lock.settings().family == lock_family::election ? contender_kind::latch : contender_kind::lock;
+  who.mode = lock.settings().family == lock_family::election  ? contender_kind::latch
+             : lock.settings().family == lock_family::permits ? contender_kind::permit
+                                                              : contender_kind::lock;
   if (lock.settings().family == lock_family::shared) {
     who.mode = random.chance(who.object->plan->readers) ? contender_kind::read : contender_kind::write;
   }
@@ -51,7 +53,10 @@ void history::begin_call(actor& who) {
   who.what = wish::lock;
   call_record call;
   const auto until = draw_end(call);
-  begin(who, call, [&] { return lock.enter(who.fiber, who.mode, until); });
+  // An operator's deletion is told by one node: then each has one.
+  const auto most = plan_.operators ? 1 : lock.settings().permits;
+  if (most > 1) call.permits = static_cast<std::uint32_t>(1 + random.below(most));
+  begin(who, call, [&] { return lock.enter(who.fiber, who.mode, until, call.permits); });
   cancel_later(who);
 }
 

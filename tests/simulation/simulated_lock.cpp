@@ -24,6 +24,8 @@ std::string_view to_string(lock_family family) noexcept {
       return "any";
     case lock_family::keys:
       return "keys";
+    case lock_family::permits:
+      return "permits";
   }
   return "?";
 }
@@ -53,6 +55,9 @@ simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_
       break;
     case lock_family::keys:
       std::abort();  // it has a table
+    case lock_family::permits:
+      permits_ = client.permit_line(std::move(path), settings.permits, options);
+      break;
   }
 }
 
@@ -68,10 +73,17 @@ void simulated_lock::shut() {
   if (fair_) fair_->shut();
   if (shared_) shared_->shut();
   if (group_) group_->shut();
+  if (permits_) permits_->shut();
 }
 
-simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detail::time_point until) {
+simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detail::time_point until,
+                                           std::uint32_t count) {
   return client_.run([&] {
+    if (permits_) {
+      auto& wish = wishes_[fiber] = std::make_shared<detail::permit_line::wish>();
+      wish->count = count;
+      return permits_->enter(fiber, until, wish);
+    }
     if (table_) {
       auto begun = table_->enter(key_, fiber, until);
       turns_ = std::move(begun.lock);
@@ -86,6 +98,7 @@ simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detai
 
 void simulated_lock::cancel(const call& who, mode what) {
   client_.run([&] {
+    if (permits_) return permits_->cancel(who);
     if (turns_) return turns_->cancel(who);
     if (fair_) return fair_->cancel(who);
     if (group_) return group_->cancel(who);
@@ -95,6 +108,7 @@ void simulated_lock::cancel(const call& who, mode what) {
 
 void simulated_lock::leave(std::uint64_t fiber, mode what) {
   client_.run([&] {
+    if (permits_) return permits_->leave(wishes_.at(fiber)->holder, wishes_.at(fiber)->what);
     if (turns_) return turns_->leave();
     if (fair_) return fair_->leave();
     if (group_) return group_->leave();
@@ -109,6 +123,7 @@ simulated_lock::call simulated_lock::downgrade(std::uint64_t fiber) {
 
 grant simulated_lock::current(std::uint64_t fiber, mode what) {
   return client_.run([&] {
+    if (permits_) return wishes_.at(fiber)->what;
     if (turns_) return turns_->current();
     if (fair_) return fair_->current();
     if (group_) return group_->current();

@@ -4,6 +4,7 @@
 /// One lock object of a simulated client, of whatever kind.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@
 
 namespace latchkey::testing {
 
-enum class lock_family : std::uint8_t { turns, fair, shared, election, group, any, keys };
+enum class lock_family : std::uint8_t { turns, fair, shared, election, group, any, keys, permits };
 
 std::string_view to_string(lock_family family) noexcept;
 
@@ -26,9 +27,11 @@ struct lock_settings {
   duration max_hold{};
   std::string id = "candidate";                 ///< of an election
   std::vector<detail::group_member> members{};  ///< of a group, or of any: its locks
+  std::uint32_t permits = 1;                    ///< of a semaphore
 };
 
-/// What its callers do is said with the mode: to read, to write, or, of the other families, to lock.
+/// What its callers do is said with the mode: to read, to write, or, of the other families, to lock. A caller of a
+/// semaphore has one call, or one grant, at a time.
 class simulated_lock {
  public:
   simulated_lock(simulated_client& client, std::string path, lock_settings settings);
@@ -44,7 +47,8 @@ class simulated_lock {
   using mode = detail::contender_kind;
 
   /// What begins a call throws as the lock does.
-  call enter(std::uint64_t fiber, mode what, detail::time_point until = detail::never);
+  /// @param count of permits
+  call enter(std::uint64_t fiber, mode what, detail::time_point until = detail::never, std::uint32_t count = 1);
   void cancel(const call& who, mode what);
   void leave(std::uint64_t fiber, mode what);
   call downgrade(std::uint64_t fiber);
@@ -72,6 +76,8 @@ class simulated_lock {
   std::shared_ptr<detail::fair_line> fair_;
   std::shared_ptr<detail::shared_state> shared_;
   std::shared_ptr<detail::group_lock> group_;
+  std::shared_ptr<detail::permit_line> permits_;
+  std::map<std::uint64_t, std::shared_ptr<detail::permit_line::wish>> wishes_;  // of permits, by their fibers
 };
 
 }  // namespace latchkey::testing

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "support/permit_world.hpp"
 
 namespace latchkey::testing {
@@ -227,6 +229,39 @@ TEST_SUITE("permits and faults") {
     const auto now = w.ours.enter();
     w.settle();
     CHECK(now.granted());
+  }
+
+  TEST_CASE("who has waited long behind a turn, or a lease, that a server shows though it has gone is let in") {
+    for (const bool turn : {false, true}) {
+      CAPTURE(turn);
+      permit_world w{1};
+      w.ours.leave(w.take(w.ours));
+      const auto held = w.take(w.theirs);
+      simulated_client third{w.ensemble};
+      REQUIRE(third.connect());
+      simulated_semaphore other{third, 1};
+      const auto before = turn ? std::optional{other.enter()} : std::nullopt;
+      w.settle();
+      const auto call = w.ours.enter();
+      w.settle();
+      auto ghost = w.lease(held);
+      if (turn) {  // the other's, which came first
+        const auto turns = w.locks();
+        ghost = "/s/locks/" + *std::min_element(turns.begin(), turns.end(), [](const auto& a, const auto& b) {
+                  return detail::parse_contender(a)->number < detail::parse_contender(b)->number;
+                });
+      }
+      for (unsigned i = 0; i < w.ensemble.servers(); ++i) {
+        w.ensemble.server(i).lose_removal(w.ensemble.paths().intern(ghost));
+      }
+      if (before) other.cancel(*before);
+      w.theirs.leave(held);
+      w.time.run_for(20s);
+      CHECK(call.waits());
+      REQUIRE(w.ends(call, outcome::granted));
+      w.ours.leave(call);
+      CHECK(w.is_clean());
+    }
   }
 
   TEST_CASE("a client that may not write the number, or not create nodes, is told") {
