@@ -56,6 +56,16 @@ std::vector<std::string> overtakings(const std::vector<period>& periods) {
   return found;
 }
 
+std::vector<std::string> excess(const std::vector<period>& periods, std::size_t permits) {
+  std::vector<std::string> found;
+  const auto held = [](const period& each) { return share<std::int64_t>{each.granted, each.ended}; };
+  const auto never = [](const period&, const period& later) { return later.granted == later.ended; };
+  for_each_excess(periods, permits, held, never, [&](const period& later, std::uint64_t sum) {
+    found.push_back(fmt::format("{} is one of {}", describe(later), sum));
+  });
+  return found;
+}
+
 std::size_t readers_together(const std::vector<period>& periods) {
   std::size_t count = 0;
   std::int64_t until = 0;  // of the readers so far, the one that reads longest

@@ -20,6 +20,9 @@ std::vector<std::string> overlaps(const std::vector<period>& periods);
 /// @param periods in the order of their grants
 std::vector<std::string> overtakings(const std::vector<period>& periods);
 
+/// @returns a sentence for each owner that began while others held all `permits` of a semaphore.
+std::vector<std::string> excess(const std::vector<period>& periods, std::size_t permits);
+
 /// @returns how many grants of readers came while another contender was reading.
 std::size_t readers_together(const std::vector<period>& periods);
 

@@ -8,6 +8,7 @@
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
 
 #include <fcntl.h>
@@ -86,8 +87,26 @@ class writing : public some_lock {
   reading below_;
 };
 
+/// A permit of a semaphore.
+class one_permit : public some_lock {
+ public:
+  one_permit(client& owner, const std::string& path, std::uint32_t permits) : of_{owner, path, permits} {}
+
+  void lock() override { held_ = of_.acquire(); }
+  bool try_lock_for(std::chrono::milliseconds timeout) override {
+    held_ = of_.try_acquire_for(timeout);
+    return static_cast<bool>(held_);
+  }
+  void unlock() override { held_.release(); }
+  grant held() const override { return held_.grant(); }
+
+ private:
+  semaphore of_;
+  guard held_;
+};
+
 /// @param kind mutex, linger (a mutex that does), fair, reentrant, read, write; group (of mutexes, at paths joined by
-/// '+'); latch, selector (elections)
+/// '+'); latch, selector (elections); semaphoreN, a permit of N
 inline std::unique_ptr<some_lock> make_lock(client& owner, const std::string& kind, const std::string& path) {
   if (kind == "mutex") return std::make_unique<exclusive_lock<mutex>>(owner, path);
   if (kind == "linger") {
@@ -107,6 +126,9 @@ inline std::unique_ptr<some_lock> make_lock(client& owner, const std::string& ki
   if (kind == "selector") {
     return std::make_unique<exclusive_lock<election>>(owner, path,
                                                       election_options{.as = election_options::naming::selector});
+  }
+  if (constexpr std::string_view permits = "semaphore"; kind.starts_with(permits)) {
+    return std::make_unique<one_permit>(owner, path, std::stoul(kind.substr(permits.size())));
   }
   throw std::invalid_argument{"no kind of lock: " + kind};
 }

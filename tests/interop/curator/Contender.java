@@ -203,9 +203,11 @@ final class Contender implements Runnable {
     }
 
     private void hold(History history, String kind, long microseconds) throws Exception {
-        final String as = held instanceof Election ? "mutex" : kind;
+        final String as = held instanceof Election || held instanceof Permit ? "mutex" : kind;
         final long granted = System.nanoTime();
-        final long session = held.isAcquiredInThisProcess() ? session() : 0;
+        final long session = held instanceof Permit
+                ? ((Permit) held).session()
+                : held.isAcquiredInThisProcess() ? session() : 0;
         history.add("granted", name, as, granted, session, 0);
         final long czxid = locks.czxid(held);
         if (microseconds > 0) {

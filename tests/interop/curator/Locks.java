@@ -47,6 +47,9 @@ final class Locks {
             case "selector":
                 return election(kind, path);
             default:
+                if (kind.startsWith("semaphore")) {
+                    return new Permit(client, path, Integer.parseInt(kind.substring("semaphore".length())));
+                }
                 return mutex(kind, path);
         }
     }
@@ -59,6 +62,9 @@ final class Locks {
     long czxid(InterProcessLock lock) throws Exception {
         if (lock instanceof Election) {
             return ((Election) lock).czxid();
+        }
+        if (lock instanceof Permit) {
+            return ((Permit) lock).czxid();
         }
         if (!(lock instanceof InterProcessMutex)) {
             return 0;
