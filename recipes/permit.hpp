@@ -19,6 +19,8 @@ class permit;
 /// Told what becomes of leases, with the monitor held.
 class permit_owner {
  public:
+  /// A list shows a lease, perhaps not all. The permit must not be called.
+  virtual void on_seen(const std::vector<std::string>& /*children*/) {}
   /// Every lease exists, and the session is proved alive.
   virtual void on_ready(permit& which) = 0;
   /// A lease is gone: the others have been given up.
@@ -74,6 +76,7 @@ class permit final : public entry_listener, public std::enable_shared_from_this<
 
  private:
   void on_granted() override;
+  void on_listed(const std::vector<std::string>& children) override { owner_->on_seen(children); }
   void on_delayed() override;
   void on_refused() override { end(loss_reason::node_deleted); }
   void on_suspect() override;

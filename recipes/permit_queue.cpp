@@ -19,7 +19,8 @@ permit_queue::permit_queue(std::shared_ptr<client_core> core, const std::string&
       contract_{std::make_shared<permit_contract>(*core_, path, permits, contract,
                                                   [this](const auto& failed) { on_contract(failed); })},
       list_{std::make_shared<watched_children>(
-          *core_, *leases_path_, [this](const reply& listed) { on_listed(listed); }, [this] { list_->list(true); })} {}
+          *core_, *leases_path_, [this](const reply& listed) { on_leases_listed(listed); },
+          [this] { list_->list(true); })} {}
 
 // The turn ----------
 
@@ -82,18 +83,25 @@ void permit_queue::drop_leases() {
   if (const auto left = std::exchange(leases_, nullptr)) left->leave();
 }
 
-/// In one round trip, with what has been sent for the turn: requests of a session are served in order.
+/// In one round trip, with what has been sent for the turn: requests of a session are served in order, so the list of
+/// the last lease shows all of them.
 void permit_queue::collect() {
   seen_ = 0;
   leases_ = std::make_shared<permit>(core_, leases_path_, count_, *this);
   leases_->start();
-  if (leases_) list();
+  if (leases_ && waited_) list_->list(true);
+}
+
+void permit_queue::count(const std::vector<std::string>& children) {
+  if (!leases_ || !leases_->is_in(children)) return;  // older than they are; or one is gone, which is told
+  seen_ = core_->reaper().remaining(*leases_path_, children).size();
+  refused_ = core_->reaper().refused(*leases_path_, children);
 }
 
 void permit_queue::on_ready(permit&) {
   contract_->ask();
-  if (seen_ == 0 && !list_->asked()) list();
-  conclude();
+  if (few_enough() || list_->asked()) return conclude();
+  seen_ == 0 ? list_->list(waited_) : on_too_many();
 }
 
 void permit_queue::on_over(permit&, loss_reason) {
@@ -103,26 +111,25 @@ void permit_queue::on_over(permit&, loss_reason) {
   if (is_first()) collect();
 }
 
-void permit_queue::on_listed(const reply& listed) {
+void permit_queue::on_leases_listed(const reply& listed) {
   if (listed.code != reply_code::ok && listed.code != reply_code::no_node) return;  // the entries hear of it
-  const auto children = core_->reaper().remaining(*leases_path_, listed.children);
-  if (!leases_) {  // a try that has not begun
-    if (children.size() + count_ > contract_->permits()) return refuse();
-    return collect();
+  if (!leases_) {                                                                   // a try that has not begun
+    const auto taken = core_->reaper().remaining(*leases_path_, listed.children).size();
+    return taken + count_ > contract_->permits() ? refuse() : collect();
   }
-  if (!leases_->is_in(children)) return;  // older than they are; or one is gone, which is told
-  seen_ = children.size();
-  if (!few_enough()) return on_too_many(children);
+  if (!leases_->is_in(listed.children)) return;
+  count(listed.children);
+  if (!few_enough()) return on_too_many();
   list_->stop();
   conclude();
 }
 
-void permit_queue::on_too_many(const std::vector<std::string>& children) {
+void permit_queue::on_too_many() {
   if (once_) return refuse();
   likely_free_ = false;
   waited_ = true;
   if (!is_first()) return drop_leases();
-  if (refuse_behind_own(children)) return;
+  if (refused_.size() + count_ > contract_->permits()) return refuse_behind_own();
   waits_at_ = join(path_, "leases");
   leases_->stop_proving();
   if (turn_->granted()) turn_->stop_proving();
@@ -130,15 +137,12 @@ void permit_queue::on_too_many(const std::vector<std::string>& children) {
 }
 
 /// Leases of ours that the ensemble does not let us delete stay until our session ends.
-bool permit_queue::refuse_behind_own(const std::vector<std::string>& children) {
-  const auto refused = core_->reaper().refused(*leases_path_, children);
-  if (refused.size() + count_ <= contract_->permits()) return false;
-  for (const auto& name : refused) core_->reaper().try_again(join(*leases_path_, name));
+void permit_queue::refuse_behind_own() {
+  for (const auto& name : refused_) core_->reaper().try_again(join(*leases_path_, name));
   on_failed({errc::not_authorized,
              "this client may not delete earlier leases of its own, which take all permits (ZNOAUTH); grant it the "
              "permissions c, d and r",
              {}});
-  return true;
 }
 
 void permit_queue::on_contract(const std::optional<failure>& failed) {
@@ -146,7 +150,7 @@ void permit_queue::on_contract(const std::optional<failure>& failed) {
   listener_.on_permits_changed();
   if (!leases_) return;
   if (few_enough() || list_->asked()) return conclude();
-  list();
+  list_->list(waited_);
 }
 
 void permit_queue::conclude() {
@@ -170,11 +174,11 @@ void permit_queue::conclude() {
 void permit_queue::on_connected() {
   if (!turn_) return;
   contract_->ask();
-  if (leases_ && !few_enough()) list();
+  if (leases_ && !few_enough()) list_->list(waited_);
 }
 
 void permit_queue::on_reassessed(const std::string& node) {
-  if (leases_ && seen_ != 0 && parent_of(node) == *leases_path_) list();
+  if (leases_ && seen_ != 0 && parent_of(node) == *leases_path_) list_->list(true);
 }
 
 void permit_queue::on_session_over() {

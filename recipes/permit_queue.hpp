@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "queue/queue_entry.hpp"
 #include "recipes/permit.hpp"
@@ -80,18 +81,19 @@ class permit_queue final : public entry_listener,
   void on_lost(loss_reason why) override;
   void on_failed(const failure& why) override;
 
+  void on_seen(const std::vector<std::string>& children) override { count(children); }
   void on_ready(permit& which) override;
   void on_over(permit& which, loss_reason why) override;
 
   bool is_first() const noexcept { return turn_ && (turn_->granted() || turn_->proving()); }
   bool few_enough() const noexcept { return seen_ != 0 && seen_ <= contract_->permits(); }
-  void list() { list_->list(waited_); }
+  void count(const std::vector<std::string>& children);
   void collect();
   void drop_leases();
   void refuse();
-  void on_listed(const reply& listed);
-  void on_too_many(const std::vector<std::string>& children);
-  bool refuse_behind_own(const std::vector<std::string>& children);
+  void on_leases_listed(const reply& listed);
+  void on_too_many();
+  void refuse_behind_own();
   void on_contract(const std::optional<failure>& failed);
   void conclude();
 
@@ -108,7 +110,8 @@ class permit_queue final : public entry_listener,
   std::shared_ptr<permit> leases_;
   std::uint32_t count_ = 0;
   bool once_ = false;
-  std::size_t seen_ = 0;  // leases in the last list that shows all of ours; 0: there is none
+  std::size_t seen_ = 0;              // leases in the last list that shows all of ours; 0: there is none
+  std::vector<std::string> refused_;  // of them, those of ours that may not be deleted
   bool waited_ = false;
   bool likely_free_ = true;  // the last call found nobody ahead, and enough permits
 };

@@ -12,6 +12,7 @@
 #include "queue/admission.hpp"
 #include "queue/inquiry.hpp"
 #include "queue/record.hpp"
+#include "recipes/permit_contract.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey {
@@ -31,6 +32,10 @@ contender::kind public_kind(detail::contender_kind kind) noexcept {
   }
   return contender::kind::write;
 }
+
+// The folders of a semaphore.
+constexpr std::string_view permits = "leases/";
+constexpr std::string_view turns = "locks/";
 
 struct candidate {
   detail::position place;
@@ -53,7 +58,10 @@ std::vector<candidate> in_order(const std::vector<std::string>& children) {
 class holder_count {
  public:
   /// @returns whether the next one in the queue, of this kind, holds the lock.
-  bool next(detail::contender_kind kind) noexcept {
+  bool next(const candidate& who) noexcept {
+    const auto kind = who.place.kind;
+    if (kind == detail::contender_kind::permit) return true;
+    if (who.name.starts_with(turns)) return false;
     const bool reads = kind == detail::contender_kind::read;
     const bool holds = first_ || (open_ && reads);
     open_ = open_ && reads;
@@ -66,14 +74,41 @@ class holder_count {
   bool open_ = true;  // so far all read
 };
 
+/// @returns the contenders in a folder of a semaphore, in their order.
+std::vector<candidate> in_folder(std::string_view folder, const std::vector<std::string>& children) {
+  auto sorted = in_order(children);
+  for (auto& each : sorted) each.name.insert(0, folder);
+  return sorted;
+}
+
+/// @returns those who hold permits of a semaphore, then those who wait for their turn. Leases beyond the recorded number
+/// are those of the first who waits.
+std::vector<candidate> list_semaphore(detail::client_core& core, const std::string& path, detail::duration timeout) {
+  const auto absolute = core.absolute(path);
+  const auto folder = [&](std::string_view name) {
+    return detail::request{.kind = detail::operation::children,
+                           .path = detail::join(absolute, name.substr(0, name.size() - 1))};
+  };
+  const auto listed = detail::inquire(
+      core, path, {folder(permits), folder(turns), {.kind = detail::operation::get, .path = absolute}}, timeout);
+  auto all = in_folder(permits, listed[0].children);
+  if (const auto most = detail::read_permit_record(listed[2].data); most && *most < all.size()) all.resize(*most);
+  for (auto& each : in_folder(turns, listed[1].children)) all.push_back(std::move(each));
+  return all;
+}
+
 /// @returns the queue as it is now, or later.
 std::vector<candidate> list(detail::client_core& core, const std::string& path, detail::duration timeout) {
   const auto absolute = core.absolute(path);
+  const auto end = detail::deadline_after(core.monitor().now(), timeout);
   const auto listed = detail::inquire(
       core, path,
       {{.kind = detail::operation::sync, .path = absolute}, {.kind = detail::operation::children, .path = absolute}},
       timeout);
-  return in_order(listed.back().children);
+  const auto& children = listed.back().children;
+  if (std::find(children.begin(), children.end(), permits.substr(0, permits.size() - 1)) == children.end())
+    return in_order(children);
+  return list_semaphore(core, path, detail::time_until(end, core.monitor().now()));
 }
 
 std::string_view name_of_lock(contender::kind kind) noexcept {
@@ -139,7 +174,7 @@ queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const auto& read = answers[i];
     if (read.code != detail::reply_code::ok) continue;  // it has left meanwhile
-    const bool holds = counted.next(sorted[i].place.kind);
+    const bool holds = counted.next(sorted[i]);
     if (holds) ++holders_;
     const bool cut = read.data_size > read.data.size();
     const auto owner = cut ? detail::entry_owner{} : detail::read_owner(read.data);
@@ -158,6 +193,7 @@ queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std
 
 std::string to_string(const queue_snapshot& queue) {
   if (queue.contenders().empty()) return fmt::format("{}: not held", queue.path());
+  if (queue.holders().empty()) return fmt::format("{}: not held, {}", queue.path(), count_of(queue.waiters()));
   const auto& first = queue.holders().front();
   const auto others = queue.holders().size() - 1;
   return fmt::format("{}: {} held by {}{} since {:%FT%TZ}, {}", queue.path(), name_of_lock(first.what), describe(first),
@@ -172,7 +208,7 @@ std::size_t ask_to_release(client& through, const std::string& path, saturating<
   std::vector<detail::request> writes;
   holder_count counted;
   for (const auto& each : list(core, path, timeout)) {
-    if (!counted.next(each.place.kind)) break;
+    if (!counted.next(each)) break;
     writes.push_back({.kind = detail::operation::set,
                       .path = detail::join(core.absolute(path), each.name),
                       .data = std::string{detail::release_request}});
@@ -186,7 +222,11 @@ std::size_t ask_to_release(client& through, const std::string& path, saturating<
 bool evict(client& through, const std::string& path, const std::string& node,
            saturating<std::chrono::nanoseconds> timeout) {
   detail::validate_lock_path(path);
-  if (node.find('/') != std::string::npos || !detail::parse_contender(node)) {
+  std::string_view name = node;
+  for (const auto folder : {permits, turns}) {
+    if (name.starts_with(folder)) name.remove_prefix(folder.size());
+  }
+  if (name.find('/') != std::string_view::npos || !detail::parse_contender(name)) {
     throw error{errc::bad_path,
                 fmt::format("\"{}\" is not the name of a contender's node, so it was not deleted; take the name from "
                             "contender::node of a queue_snapshot",

@@ -21,7 +21,7 @@ struct contender {
   /// The mode it queues for.
   enum class kind { lock, read, write, permit };
 
-  std::string node;      ///< the name of its node
+  std::string node;      ///< the name of its node; of a semaphore with its folder, as `leases/...` or `locks/...`
   kind what{};           ///< the mode it queues for
   bool holds = false;    ///< whether its turn has come
   std::string label;     ///< `client_options::label`; label, host and pid are known of latchkey's contenders only
@@ -41,7 +41,7 @@ struct contender {
 LATCHKEY_EXPORT std::string_view to_string(contender::kind kind) noexcept;
 
 /// The queue of one lock path at one moment, a value: holders first, then waiters, in the order of the queue. It shows
-/// every change that was committed before the call.
+/// every change that was committed before the call. Of a semaphore: one holder for each permit, then those who wait.
 ///
 /// Cost: one `sync`, one list, and one read per contender. At most 64 reads are under way at a time, fewer when the
 /// nodes have much data, so that the locks of this client are not delayed.

@@ -25,26 +25,26 @@ class permit_line;
 struct semaphore_options {
   /// How many callers of one object take turns on a permit once a remote contender is known to wait. At least 1.
   std::uint32_t turns = 16;
-  /// How long an idle object keeps permits that were given back, to be acquired again without a request. It gives them up
-  /// as soon as a remote contender waits. Zero: gives them up at once.
+  /// How long an idle object keeps permits that were given back, to be acquired again without a request. It gives
+  /// them up as soon as a remote contender waits. Zero: gives them up at once.
   saturating<std::chrono::milliseconds> linger{};
   /// The group of locks whose numbers it counts for: see `mutex_options::group`.
   std::string group{};
   /// How long one caller may hold its permits, from their grant. Then the grant ends with `loss_reason::held_too_long`
   /// and the permits become free for other clients. Zero: for ever.
   saturating<std::chrono::milliseconds> max_hold{};
-  /// Whether the number of permits is recorded, as data of the path, and compared. The record lasts as long as the path:
-  /// ZooKeeper deletes an unused path after some minutes. Without it the number is that of this object alone: for a path
-  /// whose data belongs to another program. Curator does not look at the record.
+  /// Whether the number of permits is recorded, as data of the path, and compared. The record lasts as long as the
+  /// path: ZooKeeper deletes an unused path after some minutes. Without it the number is that of this object alone:
+  /// for a path whose data belongs to another program. Curator does not look at the record.
   bool contract = true;
 };
 
 /// A semaphore shared by all processes that open the same path of the same ensemble: at most `permits` of them are held
 /// at once.
 ///
-/// `acquire()` and its kin return a `guard` of one permit or more. It holds all of them or none, with one grant, and gives
-/// them back when it is released or destroyed. Wire-compatible with Curator's `InterProcessSemaphoreV2`, and, with one
-/// permit, with its `InterProcessSemaphoreMutex`.
+/// `acquire()` and its kin return a `guard` of one permit or more. It holds all of them or none, with one grant, and
+/// gives them back when it is released or destroyed. Wire-compatible with Curator's `InterProcessSemaphoreV2`, and,
+/// with one permit, with its `InterProcessSemaphoreMutex`.
 ///
 /// Number: the first client records it at the path; an object made for another number fails with
 /// `errc::contract_mismatch`. See `resize()` and `semaphore_options::contract`.
@@ -61,11 +61,11 @@ struct semaphore_options {
 /// Lifetime: may outlive the client, and then throws `errc::closed`. The destructor releases what is held. It must not
 /// run while a call waits.
 ///
-/// Loss: the grant of the guard tells, as for a `mutex`. The permits of one guard are lost together. Until that guard is
-/// released they count as held for the callers of this object, though other clients may have them.
+/// Loss: the grant of the guard tells, as for a `mutex`. The permits of one guard are lost together. Until that guard
+/// is released they count as held for the callers of this object, though other clients may have them.
 ///
-/// Token: `guard::fence()` differs between any two grants. With one permit it grows from grant to grant. With several it
-/// says nothing about the order of holders.
+/// Token: `guard::fence()` differs between any two grants. With one permit it grows from grant to grant. With several
+/// it says nothing about the order of holders.
 class LATCHKEY_EXPORT semaphore {
  public:
   /// Makes no request.
@@ -78,7 +78,8 @@ class LATCHKEY_EXPORT semaphore {
 
   /// Waits for `count` permits, through outages and lost sessions.
   /// @throws error bad_option if `count` is zero, or more than there are; contract_mismatch; closed, lock_destroyed,
-  ///         not_authorized, authentication_failed, session_timeout_refused, parent_is_ephemeral, queue_exhausted, refused
+  ///         not_authorized, authentication_failed, session_timeout_refused, parent_is_ephemeral, queue_exhausted,
+  ///         refused
   guard acquire(std::uint32_t count = 1);
 
   /// As `acquire()`, until `stop` is requested. @returns the guard; an empty one if the permits were not taken.
@@ -86,8 +87,8 @@ class LATCHKEY_EXPORT semaphore {
     return take(count, std::chrono::nanoseconds::max(), std::move(stop));
   }
 
-  /// Takes the permits if they are free and no caller waits. Waits for the ensemble's answer only: two reads if there are
-  /// too few. Also fails while another client is just about to be granted its permit.
+  /// Takes the permits if they are free and no caller waits. Waits for the ensemble's answer only: two reads if there
+  /// are too few. Also fails while another client is just about to be granted its permit.
   /// @returns the guard; an empty one if the permits were not taken.
   /// @throws error as `acquire()`; unreachable
   guard try_acquire(std::uint32_t count = 1) { return take(count, std::chrono::nanoseconds::zero(), {}); }
@@ -108,11 +109,11 @@ class LATCHKEY_EXPORT semaphore {
     return take(count, detail::time_left(time), std::move(stop));
   }
 
-  /// Changes the number of permits for all processes, those that run included. No holder loses a permit; if more are held
-  /// than there are now, the next is granted when few enough are. A process that makes an object later has to give the new
-  /// number. Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
-  /// @throws error bad_option if `permits` is zero, or without `semaphore_options::contract`; unreachable (not done within
-  ///         `timeout`, or perhaps done), not_authorized, refused, closed
+  /// Changes the number of permits for all processes, those that run included. No holder loses a permit; if more are
+  /// held than there are now, the next is granted when few enough are. A process that makes an object later has to
+  /// give the new number. Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
+  /// @throws error bad_option if `permits` is zero, or without `semaphore_options::contract`; unreachable (not
+  ///         done within `timeout`, or perhaps done), not_authorized, refused, closed
   void resize(std::uint32_t permits, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
   /// @returns how many permits there are for all processes, as far as this object knows.

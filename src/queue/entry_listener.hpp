@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <latchkey/grant.hpp>
 
@@ -24,6 +25,8 @@ class entry_listener {
   virtual void on_granted() = 0;
   /// A contender is ahead, or the connection was lost. May be told again.
   virtual void on_delayed() {}
+  /// The list that lets it in. The entry must not be called.
+  virtual void on_listed(const std::vector<std::string>& /*children*/) {}
   /// The proof that `confirm` has asked for did not arrive.
   virtual void on_unconfirmed() {}
   /// With `patience::once`: another contender holds the lock, or the ensemble is out of reach. With `patience::keep`:

@@ -51,6 +51,7 @@ void queue_entry::decide(const reply& listed) {
     case admission::verdict::gone:
       return queue_again();  // an operator has deleted it
     case admission::verdict::granted:
+      listener_->on_listed(listed.children);
       if (czxid_ == 0 && is_last && is_last_of_its_kind(listed.children)) czxid_ = listed.stat.pzxid;
       return admitted(verdict);
     case admission::verdict::wait:

@@ -66,7 +66,7 @@ TEST_SUITE("permits") {
     CHECK(w.is_clean());
   }
 
-  TEST_CASE("a free permit costs one round trip: two creates, two lists of leases, one of locks, two deletions") {
+  TEST_CASE("a free permit costs one round trip: two creates, two lists, and two deletions") {
     permit_world w;
     w.ours.leave(w.take(w.ours));
     w.settle();
@@ -75,10 +75,10 @@ TEST_SUITE("permits") {
     const auto at_once = w.one.connector().sent();
     REQUIRE(w.ends(call, outcome::granted));
     CHECK(w.one.connector().sent(operation::create) == 2);
-    CHECK(w.one.connector().sent(operation::children) == 3);
+    CHECK(w.one.connector().sent(operation::children) == 2);
     CHECK(w.one.connector().sent(operation::remove) == 1);
-    CHECK(at_once == 5);  // nothing else was needed for the grant
-    CHECK(w.one.connector().sent() == 6);
+    CHECK(at_once == 4);  // nothing else was needed for the grant
+    CHECK(w.one.connector().sent() == 5);
     w.ours.leave(call);
     CHECK(w.one.connector().sent(operation::remove) == 2);
     CHECK(w.is_clean());

@@ -33,6 +33,19 @@ TEST_SUITE("permit turns") {
     CHECK(w.is_clean());
   }
 
+  TEST_CASE("who has given a permit back does not give it back once more, for the caller after it") {
+    permit_world w{1};
+    const auto held = w.take(w.ours);
+    const auto next = w.ours.enter();
+    w.ours.leave(held);
+    REQUIRE(next.granted());
+    w.ours.leave(held);
+    CHECK(next.held());
+    CHECK(w.ends(w.ours.enter_once(), outcome::refused));
+    w.ours.leave(next);
+    CHECK(w.is_clean());
+  }
+
   TEST_CASE("a client that waits gets its permit after the turns") {
     permit_world w{1, {.turns = 3}};
     auto held = w.take(w.ours);
