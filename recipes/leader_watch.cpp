@@ -20,7 +20,7 @@ std::string first_of(const std::vector<std::string>& children) {
   std::uint32_t lowest = 0;
   for (const auto& name : children) {
     const auto place = parse_contender(name);
-    if (!place) continue;
+    if (!place || place->kind == contender_kind::permit) continue;
     if (first.empty() || rank{place->number, name} < rank{lowest, first}) {
       first = name;
       lowest = place->number;

@@ -2,6 +2,7 @@
 #include <latchkey/queue_snapshot.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -42,11 +43,24 @@ struct candidate {
   std::string name;
 };
 
+/// @param name with its folder. @returns its position, if it is that of a contender: leases are in their folder only.
+std::optional<detail::position> position_of(std::string_view name) {
+  const bool lease = name.starts_with(permits);
+  if (lease) name.remove_prefix(permits.size());
+  if (name.starts_with(turns)) name.remove_prefix(turns.size());
+  const auto found = detail::parse_contender(name);
+  const bool is_lease = found && found->kind == detail::contender_kind::permit;
+  if (name.find('/') != std::string_view::npos || is_lease != lease) return std::nullopt;
+  return found;
+}
+
+/// @param folder of a semaphore; empty for other locks
 /// @returns the contenders among the children, in the order of the queue.
-std::vector<candidate> in_order(const std::vector<std::string>& children) {
+std::vector<candidate> in_order(const std::vector<std::string>& children, std::string_view folder = {}) {
   std::vector<candidate> sorted;
-  for (const auto& name : children) {
-    if (const auto place = detail::parse_contender(name)) sorted.push_back({*place, name});
+  for (const auto& child : children) {
+    const auto name = std::string{folder} + child;
+    if (const auto place = position_of(name)) sorted.push_back({*place, name});
   }
   std::sort(sorted.begin(), sorted.end(), [](const candidate& a, const candidate& b) {
     return detail::rank{a.place.number, a.name} < detail::rank{b.place.number, b.name};
@@ -74,13 +88,6 @@ class holder_count {
   bool open_ = true;  // so far all read
 };
 
-/// @returns the contenders in a folder of a semaphore, in their order.
-std::vector<candidate> in_folder(std::string_view folder, const std::vector<std::string>& children) {
-  auto sorted = in_order(children);
-  for (auto& each : sorted) each.name.insert(0, folder);
-  return sorted;
-}
-
 /// @returns those who hold permits of a semaphore, then those who wait for their turn. Leases beyond the recorded number
 /// are those of the first who waits.
 std::vector<candidate> list_semaphore(detail::client_core& core, const std::string& path, detail::duration timeout) {
@@ -91,9 +98,9 @@ std::vector<candidate> list_semaphore(detail::client_core& core, const std::stri
   };
   const auto listed = detail::inquire(
       core, path, {folder(permits), folder(turns), {.kind = detail::operation::get, .path = absolute}}, timeout);
-  auto all = in_folder(permits, listed[0].children);
+  auto all = in_order(listed[0].children, permits);
   if (const auto most = detail::read_permit_record(listed[2].data); most && *most < all.size()) all.resize(*most);
-  for (auto& each : in_folder(turns, listed[1].children)) all.push_back(std::move(each));
+  for (auto& each : in_order(listed[1].children, turns)) all.push_back(std::move(each));
   return all;
 }
 
@@ -222,11 +229,7 @@ std::size_t ask_to_release(client& through, const std::string& path, saturating<
 bool evict(client& through, const std::string& path, const std::string& node,
            saturating<std::chrono::nanoseconds> timeout) {
   detail::validate_lock_path(path);
-  std::string_view name = node;
-  for (const auto folder : {permits, turns}) {
-    if (name.starts_with(folder)) name.remove_prefix(folder.size());
-  }
-  if (name.find('/') != std::string_view::npos || !detail::parse_contender(name)) {
+  if (!position_of(node)) {
     throw error{errc::bad_path,
                 fmt::format("\"{}\" is not the name of a contender's node, so it was not deleted; take the name from "
                             "contender::node of a queue_snapshot",

@@ -60,6 +60,9 @@ int main(int argc, char** argv) {
   }
   add("turns_64", turns_64);
   add("turns_64_outside", turns_64_outside);
+  add("permit_free", permit_free);
+  add("permits_8", permits_8);
+  add("permit_turns", permit_turns);
   add("idle_10000", idle_10000);
   for (const std::size_t waiters : {10, 100, 1000, 10'000}) {
     workloads["hand_off_" + std::to_string(waiters)] = [&all, waiters](const route& to, double seconds) {

@@ -93,6 +93,12 @@ rows = (
         Target("two writes and one read", "requests_per_cycle", "<=", 3.05))),
     Row("locked_write_delayed", "the same, 1 ms of delay each way", "locked_write", "rate", "cycles/s", ("floor", "latchkey", "curator"), route="delayed", targets=(
         Target("at most 0.75 x the time of three calls of the C client", "rate", ">=", 1 / 0.75, "floor"),)),
+    Row("permit_free", "a free permit of a semaphore, taken and given back", "permit_free", "rate", "cycles/s", ("latchkey", "curator"), counted=True, targets=(
+        Target("at most 0.45 x Curator's time", "rate", ">=", 1 / 0.45, "curator"),)),
+    Row("permits_8", "8 sessions, one semaphore of 2 permits", "permits_8", "rate", "hand-offs/s", ("latchkey", "curator"), counted=True, targets=(
+        Target("at least 3 x Curator", "rate", ">=", 3, "curator"),)),
+    Row("permit_turns", "64 fibers of one session, one semaphore of 2 permits, nobody outside", "permit_turns", "rate", "turns/s", ("latchkey",), counted=True, targets=(
+        Target("at least 300 000 turns/s", "rate", ">=", 300_000),)),
     Row("hand_off_10", "hand-off, 10 waiters of one process", "hand_off_10", "us_per_hand_off", "us", ("floor", "latchkey"), also=beside_hand_offs),
     Row("hand_off_100", "hand-off, 100 waiters", "hand_off_100", "us_per_hand_off", "us", ("floor", "latchkey"), also=beside_hand_offs),
     Row("hand_off_1000", "hand-off, 1000 waiters", "hand_off_1000", "us_per_hand_off", "us", ("floor", "latchkey"), also=beside_hand_offs),

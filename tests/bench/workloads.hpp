@@ -53,6 +53,11 @@ figures convoy(clients& all, const route& to, double seconds, std::size_t size);
 figures turns_64(clients& all, const route& to, double seconds);
 figures turns_64_outside(clients& all, const route& to, double seconds);
 
+// Permits ----------
+figures permit_free(clients& all, const route& to, double seconds);
+figures permits_8(clients& all, const route& to, double seconds);
+figures permit_turns(clients& all, const route& to, double seconds);
+
 // Waiters ----------
 figures hand_off(clients& all, const route& to, double seconds, std::size_t waiters);
 figures idle_10000(clients& all, const route& to, double seconds);

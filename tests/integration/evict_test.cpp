@@ -114,7 +114,9 @@ TEST_SUITE("queue snapshot") {
     servers().create_all(path + "/config");
     client owner{servers().connect_string(), quick()};
     for (const auto* name : {"", "config", ".", "..", "lock-", "../_c_5f3c-lock-0000000000", "config/lock-0000000000",
-                             "/_c_5f3c-lock-0000000000", "_c_5f3c-lease-0000000000"}) {
+                             "/_c_5f3c-lock-0000000000", "_c_5f3c-lease-0000000000", "locks/_c_5f3c-lease-0000000000",
+                             "leases/_c_5f3c-lock-0000000000", "leases/locks/_c_5f3c-lock-0000000000",
+                             "locks/x/_c_5f3c-lock-0000000000"}) {
       CAPTURE(name);
       CHECK(error_of([&] { evict(owner, path, name); }) == errc::bad_path);
     }

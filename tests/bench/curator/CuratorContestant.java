@@ -22,6 +22,8 @@ import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 public final class CuratorContestant {
@@ -111,6 +113,11 @@ public final class CuratorContestant {
         InterProcessReadWriteLock both = new InterProcessReadWriteLock(client, path);
         for (int i = 0; i < 32; ++i) locks.add(both.readLock());
         return inThreads(locks, seconds);
+      case "permit_free":
+        return inThreads(List.of(new Permit(client, path)), seconds);
+      case "permits_8":
+        for (int i = 0; i < 8; ++i) locks.add(new Permit(session(route, i), path));
+        return inThreads(locks, seconds);
       case "three_locks":
         locks.add(new InterProcessMultiLock(client, List.of(path + "/a", path + "/b", path + "/c")));
         return inThreads(locks, seconds);
@@ -193,6 +200,38 @@ public final class CuratorContestant {
     double sum = 0;
     for (Future<Long> each : counts) sum += each.get();
     return sum;
+  }
+
+  /** One of two permits as a lock. */
+  private static final class Permit implements InterProcessLock {
+    private final InterProcessSemaphoreV2 semaphore;
+    private Lease lease;
+
+    Permit(CuratorFramework client, String path) {
+      semaphore = new InterProcessSemaphoreV2(client, path, 2);
+    }
+
+    @Override
+    public void acquire() throws Exception {
+      lease = semaphore.acquire();
+    }
+
+    @Override
+    public boolean acquire(long time, TimeUnit unit) throws Exception {
+      lease = semaphore.acquire(time, unit);
+      return lease != null;
+    }
+
+    @Override
+    public void release() {
+      semaphore.returnLease(lease);
+      lease = null;
+    }
+
+    @Override
+    public boolean isAcquiredInThisProcess() {
+      return lease != null;
+    }
   }
 
   private static double lockedWrite(CuratorFramework client, String path, double seconds) throws Exception {
