@@ -12,7 +12,7 @@ namespace chaos {
 
 namespace {
 
-constexpr std::array<std::pair<family, std::string_view>, 7> names{{
+constexpr std::array<std::pair<family, std::string_view>, 9> names{{
     {family::mutex, "mutex"},
     {family::linger, "linger"},
     {family::reentrant, "reentrant"},
@@ -21,6 +21,7 @@ constexpr std::array<std::pair<family, std::string_view>, 7> names{{
     {family::keyed, "keyed"},
     {family::election, "election"},
     {family::group, "group"},
+    {family::semaphore, "semaphore"},
 }};
 
 }  // namespace

@@ -20,6 +20,7 @@ enum class family {
   keyed,      ///< a key of a latchkey::keyed_mutex, which lingers in some processes
   election,   ///< latchkey::election, with the names of Curator's LeaderLatch
   group,      ///< latchkey::multi_lock: together with a lock that all groups share
+  semaphore,  ///< latchkey::semaphore of one permit
 };
 
 /// What a grant excludes.

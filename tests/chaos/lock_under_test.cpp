@@ -11,6 +11,7 @@
 #include <latchkey/keyed_mutex.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
+#include <latchkey/semaphore.hpp>
 
 namespace chaos {
 
@@ -112,6 +113,42 @@ class read_write_lock final : public lock_under_test {
   latchkey::shared_mutex lock_;
 };
 
+/// One permit, which its holder gives back.
+class one_permit final : public lock_under_test {
+ public:
+  one_permit(latchkey::client& client, const std::string& path, latchkey::semaphore_options options)
+      : permits_{client, path, 1, std::move(options)} {}
+
+  void lock(access) override { keep(permits_.acquire()); }
+  bool lock(access, std::stop_token stop) override { return keep(permits_.acquire(std::move(stop))); }
+  bool try_lock(access) override { return keep(permits_.try_acquire()); }
+  bool try_lock_for(access, std::chrono::milliseconds timeout) override {
+    return keep(permits_.try_acquire_for(timeout));
+  }
+  void unlock(access) noexcept override {
+    std::unique_lock lock{mutex_};
+    auto mine = std::move(held_);
+    lock.unlock();
+    mine.release();
+  }
+  latchkey::grant held(access) const override {
+    const std::scoped_lock lock{mutex_};
+    return held_.grant();
+  }
+
+ private:
+  bool keep(latchkey::guard taken) {
+    if (taken.grant() == latchkey::grant{}) return false;
+    const std::scoped_lock lock{mutex_};
+    held_ = std::move(taken);
+    return true;
+  }
+
+  latchkey::semaphore permits_;
+  mutable std::mutex mutex_;
+  latchkey::guard held_;
+};
+
 }  // namespace
 
 std::unique_ptr<lock_under_test> make_lock(family which, latchkey::client& client, const std::string& path,
@@ -136,6 +173,9 @@ std::unique_ptr<lock_under_test> make_lock(family which, latchkey::client& clien
       return std::make_unique<exclusive_lock<latchkey::election>>(client, path);
     case family::group:
       return std::make_unique<exclusive_lock<group>>(client, path);
+    case family::semaphore:
+      return std::make_unique<one_permit>(client, path,
+                                          latchkey::semaphore_options{.turns = how.turns, .linger = how.linger});
   }
   return nullptr;
 }

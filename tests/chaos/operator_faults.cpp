@@ -63,21 +63,20 @@ class deleter {
 class stranger {
  public:
   stranger(raw_client& client, fault_log& log, int lock, family what)
-      : client_{client}, log_{log}, lock_{lock}, kind_{what == family::shared ? "__WRIT__" : "lock-"} {
+      : client_{client}, log_{log}, lock_{lock}, path_{node_path(lock, what)}, kind_{marker(what)} {
     static std::atomic<int> count{0};
     name_ = fmt::format("stranger.{}/0/0", ++count);
   }
 
   void visit(std::chrono::milliseconds time, const std::stop_token& stop) {
     tell(event_kind::waits, clock::now(), "try");
-    const auto path = lock_path(lock_);
-    const auto prefix = fmt::format("{}/_c_00000000-0000-4000-8000-000000000001-{}", path, kind_);
+    const auto prefix = fmt::format("{}/_c_00000000-0000-4000-8000-000000000001-{}", path_, kind_);
     try {
-      client_.create(path, {}, create_mode::container);
+      client_.create(path_, {}, create_mode::container);
     } catch (const latchkey::testing::operation_failed&) {  // it is there already
     }
     node_ = client_.create(prefix, {}, create_mode::ephemeral_sequential);
-    const auto names = client_.children(path);
+    const auto names = client_.children(path_);
     const auto mine = std::string_view{node_}.substr(node_.size() - digits);
     for (const auto& name : names) {
       if (name.size() > digits && std::string_view{name}.substr(name.size() - digits) < mine) return leave(false);
@@ -87,6 +86,11 @@ class stranger {
 
  private:
   static constexpr std::size_t digits = 10;
+
+  static std::string_view marker(family of) noexcept {
+    if (of == family::semaphore) return "lease-";
+    return of == family::shared ? "__WRIT__" : "lock-";
+  }
 
   void hold(std::chrono::milliseconds time, const std::stop_token& stop) {
     const auto end = clock::now() + time;
@@ -112,6 +116,7 @@ class stranger {
   raw_client& client_;
   fault_log& log_;
   int lock_;
+  std::string path_;
   std::string_view kind_;
   std::string name_;
   std::string node_;
@@ -132,11 +137,12 @@ void client_nemesis::delete_node(worker_slot& victim, const std::stop_token&) {
   const int lock = some_lock(victim);
   raw_client client{servers_.address(servers_.wait_for_leader(10s))};
   deleter by{client, log_, lock};
-  const auto names = client.children(lock_path(lock));
+  const auto path = node_path(lock, victim.families()[static_cast<std::size_t>(lock)]);
+  const auto names = client.children(path);
   if (names.empty()) return;
   const auto first = dice_.one_of(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto node = lock_path(lock) + "/" + names[(first + i) % names.size()];
+    const auto node = path + "/" + names[(first + i) % names.size()];
     auto owner = by.owner_of(node);
     if (!owner || !owner->starts_with(victim.name() + ".")) continue;
     return by.remove(node, std::move(*owner));
@@ -148,18 +154,19 @@ void client_nemesis::delete_path(worker_slot& victim, const std::stop_token& sto
   const int lock = some_lock(victim);
   raw_client client{servers_.address(servers_.wait_for_leader(10s))};
   deleter by{client, log_, lock};
+  const auto what = victim.families()[static_cast<std::size_t>(lock)];
+  const auto path = node_path(lock, what);
   for (int attempt = 0; attempt < 5; ++attempt) {
-    for (const auto& name : client.children(lock_path(lock))) {
-      const auto node = lock_path(lock) + "/" + name;
+    for (const auto& name : client.children(path)) {
+      const auto node = path + "/" + name;
       if (auto owner = by.owner_of(node)) by.remove(node, std::move(*owner));
     }
     try {
-      if (client.remove(lock_path(lock))) break;
+      if (client.remove(path)) break;
     } catch (const latchkey::testing::operation_failed&) {  // not empty
     }
   }
-  stranger{client, log_, lock, victim.families()[static_cast<std::size_t>(lock)]}.visit(dice_.between(0ms, 100ms),
-                                                                                        stop);
+  stranger{client, log_, lock, what}.visit(dice_.between(0ms, 100ms), stop);
 }
 
 }  // namespace chaos

@@ -135,9 +135,21 @@ class run {
     }
   }
 
+  /// @returns the paths of nodes of the workers: of a semaphore also those of its turns.
+  std::vector<std::string> node_paths(int lock) const {
+    const auto what = slots_.front().families()[static_cast<std::size_t>(lock)];
+    std::vector<std::string> paths{node_path(lock, what)};
+    if (what == family::semaphore) paths.push_back(lock_path(lock) + "/locks");
+    return paths;
+  }
+
   void tell_queue(int lock, std::size_t server, latchkey::testing::raw_client& through) {
-    for (const auto& name : through.children(lock_path(lock))) {
-      const auto node = fmt::format("{}/{}", lock_path(lock), name);
+    for (const auto& path : node_paths(lock)) tell_nodes(lock, path, server, through);
+  }
+
+  void tell_nodes(int lock, const std::string& path, std::size_t server, latchkey::testing::raw_client& through) {
+    for (const auto& name : through.children(path)) {
+      const auto node = fmt::format("{}/{}", path, name);
       const auto stat = through.exists(node).value_or(latchkey::testing::node_stat{});
       log_.tell("chaos", event_kind::note,
                 fmt::format("server {} has {} czxid={:#x} session={:#x} {}", server + 1, node, stat.czxid,
@@ -170,8 +182,10 @@ class run {
     // One that was cut off takes its time to find the others again.
     for (std::size_t i = 0; i < servers_.size(); ++i) servers_.wait_until_serving(i, 60s);
     for (int lock = 0; lock < how_.locks; ++lock) {
-      for (const auto& name : servers_.children(lock_path(lock))) {
-        log_.tell("chaos", event_kind::leftover, fmt::format("{}/{}", lock_path(lock), name));
+      for (const auto& path : node_paths(lock)) {
+        for (const auto& name : servers_.children(path)) {
+          log_.tell("chaos", event_kind::leftover, fmt::format("{}/{}", path, name));
+        }
       }
     }
     // The server forgets the watches of a connection when that ends, which close() of the client begins.

@@ -58,8 +58,8 @@ class worker {
   void run_fibers(int thread) {
     locks_under_test locks;
     for (const auto each : how_.families) {
-      // Of the read-write locks, every other object lingers.
-      const bool sometimes = each == family::shared || each == family::keyed;
+      // Of some families every other object lingers.
+      const bool sometimes = each == family::shared || each == family::keyed || each == family::semaphore;
       const bool lingers = each == family::linger || (sometimes && thread % 2 == 1);
       locks.push_back(make_lock(each, client_, lock_path(static_cast<int>(locks.size())),
                                 {how_.turns, lingers ? how_.linger : std::chrono::milliseconds{0}}));
@@ -94,6 +94,8 @@ class worker {
 }  // namespace
 
 std::string lock_path(int lock) { return fmt::format("/chaos/{}/lock", lock); }
+
+std::string node_path(int lock, family of) { return lock_path(lock) + (of == family::semaphore ? "/leases" : ""); }
 
 int run_worker(const worker_options& how) {
   if (how.log) {

@@ -34,4 +34,7 @@ int run_worker(const worker_options& how);
 /// @returns the path of a lock.
 std::string lock_path(int lock);
 
+/// @returns the path of the nodes on which its grants rest.
+std::string node_path(int lock, family of);
+
 }  // namespace chaos
