@@ -89,14 +89,14 @@ bool place_group::has_places() const noexcept {
 void place_group::begin() {
   const auto self = shared_from_this();
   state_ = state::connecting;
-  const auto step = ++step_;
+  ++step_;
   asked_to_release_ = false;
   if (core_->failed()) return on_failed(*core_->failed());
   if (!core_->session().connected()) {
     if (how_ == patience::once && core_->session().ever_connected()) return refuse();
-    connecting_ = core_->when_connected([weak = weak_from_this(), step] {
+    connecting_ = core_->when_connected([weak = weak_from_this()] {
       const auto group = weak.lock();
-      if (!group || group->step_ != step) return;
+      if (!group) return;
       group->connecting_ = 0;
       group->begin();
     });
