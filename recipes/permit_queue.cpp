@@ -117,8 +117,9 @@ void permit_queue::on_leases_listed(const reply& listed) {
     const auto taken = core_->reaper().remaining(*leases_path_, listed.children).size();
     return taken + count_ > contract_->permits() ? refuse() : collect();
   }
-  if (!leases_->is_in(listed.children)) return;
+  seen_ = 0;
   count(listed.children);
+  if (seen_ == 0) return;
   if (!few_enough()) return on_too_many();
   list_->stop();
   conclude();
