@@ -192,6 +192,19 @@ TEST_SUITE("key table") {
     keys.leave(other);
   }
 
+  TEST_CASE("a key that is used again at once keeps its object") {
+    keyed_world w;
+    table keys{w.one};
+    const auto first = keys.enter("a", 1);
+    REQUIRE(w.takes(first));
+    keys.leave(first);
+    const auto again = keys.enter("a", 1);
+    REQUIRE(w.takes(again));
+    w.time.run_for(1ms);
+    REQUIRE(w.takes(keys.enter("b", 2)));
+    CHECK(keys.enter("a", 3).lock == again.lock);
+  }
+
   TEST_CASE("closing the client fails those who wait, and the lock goes with its holder") {
     keyed_world w;
     table keys{w.one};
