@@ -124,6 +124,7 @@ history_plan permit_plan(std::uint64_t seed) {
     most = std::max(most, each.settings.permits);
   }
   plan.weather.foreign_every = plan.weather.lose_every = {};
+  plan.groups = 0;
   if (most > 1) plan.commits = 0;  // several write at a time, in no order
   return plan;
 }
