@@ -73,6 +73,7 @@ class permit final : public entry_listener, public std::enable_shared_from_this<
   std::uint32_t held_count = 0;        ///< of permits of the local limit, while it is held
   std::uint32_t counted = 0;           ///< turns that remote contenders may have waited for
   bool rested = false;                 ///< since the last caller
+  std::uint64_t shrinks = 0;           ///< how often the number of permits had become smaller when it was counted
 
  private:
   void on_granted() override;

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <latchkey/semaphore.hpp>
+
 #include "base/path.hpp"
 #include "queue/long_wait.hpp"
 #include "recipes/lock_object.hpp"
@@ -28,7 +30,8 @@ permit_line::permit_line(std::shared_ptr<client_core> core, std::string path, st
           [this] {
             remote_ = remote::unknown;
             if (!idle_.empty()) look_for_remote();
-          })} {
+          })},
+      permits_{permits} {
   line_.when_long([this](duration waited, std::size_t calls) {
     look_into_long_wait(*core_, queue_->waits_at(), counting_rule(), waited, calls);
   });
@@ -71,7 +74,8 @@ guard permit_line::acquire(std::uint32_t count, duration timeout, std::stop_toke
 std::shared_ptr<waiter> permit_line::enter(std::uint64_t fiber, time_point until, const std::shared_ptr<wish>& what) {
   require_working(*core_, path_);
   if (shut_) throw_destroyed(path_);
-  if (const auto most = queue_->contract().permits(); what->count == 0 || what->count > most)
+  if (const auto most = std::min(queue_->contract().permits(), semaphore::most_at_once);
+      what->count == 0 || what->count > most)
     throw error{errc::bad_option, fmt::format("{} permits were asked for; ask for 1 to {}", what->count, most), path_};
   auto me = line_.add(fiber, until, *this);
   me->place = what;
@@ -145,7 +149,7 @@ permit_line::passing permit_line::pass_on(time_point now) {
       let_in(next, std::exchange(next->rested, false) ? granted_by::linger : granted_by::turn, now);
       return passing::done;
     }
-    if (fits && !next->asked_to_release() && remote_ == remote::asked) return passing::not_yet;
+    if (fits && !is_outdated(*next) && remote_ == remote::asked) return passing::not_yet;
     idle_.pop_back();
     held_.erase(next->number);
     next->leave();
@@ -155,7 +159,7 @@ permit_line::passing permit_line::pass_on(time_point now) {
 
 /// As `cohort::may_go_on`: from half the turns on it pays to know of remote contenders.
 bool permit_line::may_go_on(permit& what) {
-  if (what.asked_to_release()) return false;
+  if (is_outdated(what)) return false;
   if ((what.counted + 1) * 2 >= most_turns_) look_for_remote();
   if (remote_ == remote::nobody) what.counted = 0;
   return what.counted < most_turns_;
@@ -187,7 +191,7 @@ void permit_line::rest(time_point now) {
   if (remote_ == remote::waiting) return drop_idle();
   for (auto at = idle_.size(); at-- > 0;) {
     const auto each = idle_[at];
-    if (each->asked_to_release()) {
+    if (is_outdated(*each)) {
       idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(at));
       held_.erase(each->number);
       each->leave();

@@ -89,6 +89,7 @@ class permit_line final : public guarded,
   void queue_up();
   passing pass_on(time_point now);
   bool may_go_on(permit& what);
+  bool is_outdated(const permit& what) const noexcept { return what.asked_to_release() || what.shrinks != shrinks_; }
   void let_in(const std::shared_ptr<permit>& with, granted_by source, time_point now);
   void rest(time_point now);
   void await_end_of_linger();
@@ -112,6 +113,8 @@ class permit_line final : public guarded,
   std::vector<std::shared_ptr<permit>> idle_;                        // given back
   std::uint64_t in_use_ = 0;                                         // permits, of those that are held
   std::uint64_t last_number_ = 0;
+  std::uint32_t permits_ = 0;  // as last heard of
+  std::uint64_t shrinks_ = 0;
   std::uint64_t observing_ = 0;
   time_point until_{};  // idle permits are kept
   timer_id timer_;

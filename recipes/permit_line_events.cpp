@@ -41,6 +41,7 @@ void permit_line::on_collected(const std::shared_ptr<permit>& what, bool waited)
   what->trim(first_wish().count);
   what->belong_to(*this);
   what->number = ++last_number_;
+  what->shrinks = shrinks_;
   held_.emplace(what->number, what);
   let_in(what, waited ? granted_by::queue : granted_by::free_queue, now);
   advance(now);
@@ -55,7 +56,13 @@ void permit_line::on_turn_lost() {
   if (!line_.empty()) queue_up();
 }
 
+/// What was counted for a larger number is not passed on: others may have been counted for it, too.
 void permit_line::on_permits_changed() {
+  const auto now_there_are = queue_->contract().permits();
+  if (now_there_are < std::exchange(permits_, now_there_are)) {
+    ++shrinks_;
+    drop_idle();
+  }
   if (!line_.empty()) advance(core_->monitor().now());
 }
 

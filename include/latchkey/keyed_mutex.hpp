@@ -57,7 +57,8 @@ struct keyed_options {
 ///
 /// Lifetime: as for a `mutex`. Guards may outlive it; the destructor releases their locks.
 ///
-/// Loss: the grant of the guard tells. No other caller of this object is admitted to the key while the guard lives.
+/// Loss: the grant of the guard tells. While the guard of a lost key lives, calls of this object for that key alone are
+/// not admitted; `lock_all()` and `try_lock_any()` are, once the ensemble grants the key.
 class LATCHKEY_EXPORT keyed_mutex {
  public:
   /// Makes no request. @param root the path below which the locks are
@@ -110,7 +111,7 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// What `try_lock_any` has taken.
   struct any_key {
     std::size_t index = 0;  ///< of the key, among those that were given
-    latchkey::guard guard;  ///< empty if no key was free
+    latchkey::guard guard;  ///< empty if no key was free, or if other callers were first at those that were
 
     /// @returns whether the key is held now.
     explicit operator bool() const noexcept { return static_cast<bool>(guard); }

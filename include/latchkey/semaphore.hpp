@@ -68,6 +68,9 @@ struct semaphore_options {
 /// it says nothing about the order of holders.
 class LATCHKEY_EXPORT semaphore {
  public:
+  /// The most permits of one call: each has a node of its own.
+  static constexpr std::uint32_t most_at_once = 500;
+
   /// Makes no request.
   /// @param permits how many there are for all processes, at least 1
   /// @throws error bad_path, bad_option
@@ -77,7 +80,7 @@ class LATCHKEY_EXPORT semaphore {
   semaphore& operator=(const semaphore&) = delete;
 
   /// Waits for `count` permits, through outages and lost sessions.
-  /// @throws error bad_option if `count` is zero, or more than there are; contract_mismatch; closed, lock_destroyed,
+  /// @throws error bad_option if `count` is zero, more than there are, or than `most_at_once`; contract_mismatch; closed, lock_destroyed,
   ///         not_authorized, authentication_failed, session_timeout_refused, parent_is_ephemeral, queue_exhausted,
   ///         refused
   guard acquire(std::uint32_t count = 1);
@@ -110,8 +113,8 @@ class LATCHKEY_EXPORT semaphore {
   }
 
   /// Changes the number of permits for all processes, those that run included. No holder loses a permit; if more are
-  /// held than there are now, the next is granted when few enough are. A process that makes an object later has to
-  /// give the new number. Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
+  /// held than there are now, the next is granted when few enough are. An object that is used for the first time later
+  /// must have been made for the new number. Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
   /// @throws error bad_option if `permits` is zero, or without `semaphore_options::contract`; unreachable (not
   ///         done within `timeout`, or perhaps done), not_authorized, refused, closed
   void resize(std::uint32_t permits, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});

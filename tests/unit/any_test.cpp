@@ -90,6 +90,7 @@ TEST_SUITE("any") {
       w.mine->leave();
     }
     CHECK(taken.size() > 5);
+    CHECK(w.nothing_is_left());
   }
 
   TEST_CASE("a call waits in every queue, takes the first lock that is let go, and gives the others up at once") {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <latchkey/semaphore.hpp>
+
 #include "support/permit_world.hpp"
 
 namespace latchkey::testing {
@@ -72,7 +74,48 @@ TEST_SUITE("number of permits") {
       CHECK(a.granted() != b.granted());
       CHECK((a.granted() ? b : a).failed_with(errc::contract_mismatch));
       CHECK(w.record() == detail::permit_record(a.granted() ? 2 : 3));
+      a.granted() ? w.ours.leave(a) : other.leave(b);
+      CHECK(w.is_clean());
     }
+  }
+
+  TEST_CASE("a smaller number binds the callers of one object, too, also an object that lingers") {
+    permit_world w{2};
+    const auto a = w.take(w.ours);
+    const auto b = w.take(w.ours);
+    const auto next = w.ours.enter();
+    resize(w, 1);
+    w.settle();
+    w.ours.leave(a);
+    w.settle();
+    CHECK(next.waits());
+    CHECK(w.leases().size() == 1);
+    w.ours.leave(b);
+    REQUIRE(w.ends(next, outcome::granted));
+    w.ours.leave(next);
+    CHECK(w.is_clean());
+
+    permit_world lingers{2, {.linger = 1h}};
+    const auto used = lingers.take(lingers.ours);
+    const auto kept = lingers.take(lingers.ours);
+    lingers.ours.leave(used);
+    lingers.settle();
+    CHECK(lingers.leases().size() == 2);
+    resize(lingers, 1);
+    lingers.settle();
+    CHECK(lingers.leases().size() == 1);
+    CHECK_FALSE(lingers.ends(lingers.ours.enter_once(), outcome::granted));
+    lingers.ours.leave(kept);
+    lingers.settle();
+    CHECK(lingers.leases().empty());
+  }
+
+  TEST_CASE("more permits than a call can ask for are refused") {
+    permit_world w{1000};
+    CHECK_THROWS_AS(w.ours.enter(semaphore::most_at_once + 1), error);
+    const auto most = w.take(w.ours, semaphore::most_at_once);
+    w.ours.leave(most);
+    CHECK(w.is_clean());
   }
 
   TEST_CASE("who waits first is granted a permit that a larger number makes") {
