@@ -34,6 +34,11 @@ void queue_entry::create_together(const std::vector<std::shared_ptr<queue_entry>
                               .mode = create.mode});
     sent.push_back({each, each->step_, each->prefix_});
   }
+  if (sent.size() == 1) {  // the answer to a create tells the czxid
+    auto only = std::move(together.steps.front());
+    together = {
+        .kind = operation::create, .path = std::move(only.path), .data = std::move(only.data), .mode = only.mode};
+  }
   all.front()->through().submit(std::move(together), [sent](reply& created) { on_created_together(sent, created); });
   for (const auto& each : all) each->list_along();
 }
@@ -43,10 +48,12 @@ void queue_entry::create_together(const std::vector<std::shared_ptr<queue_entry>
 void queue_entry::on_created_together(const std::vector<joined>& all, reply& created) {
   const bool refused = created.code != reply_code::ok && !is_lost(created.code);
   if (refused) return on_refused_together(all, created);
+  if (created.paths.empty()) created.paths.push_back(std::move(created.path));
   all.front().who->core_->reaper().together([&] {
     for (std::size_t i = 0; i < all.size(); ++i) {
       reply mine;
       mine.code = created.code;
+      mine.stat = created.stat;
       if (created.code == reply_code::ok) mine.path = std::move(created.paths[i]);
       all[i].who->on_created(all[i].step, all[i].prefix, mine);
     }

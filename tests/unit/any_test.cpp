@@ -56,7 +56,7 @@ TEST_SUITE("any") {
       REQUIRE(w.granted(w.mine->try_to_enter()));
       CHECK(w.mine->index() == free);
       CHECK(w.sent(operation::children) == 9);
-      CHECK(w.sent(request_kind::create_all) == 1);
+      CHECK(w.sent(operation::create) == 1);
       CHECK(w.one.connector().sent() == 10);
       w.mine->leave();
     }
