@@ -14,9 +14,6 @@
 namespace latchkey::testing {
 namespace {
 
-/// Rounds that end with `stop()`.
-constexpr std::size_t until_stopped = 1'000'000;
-
 /// Waits for the answer to "lost".
 std::int64_t time_of_loss(contender_there& who) { return std::stoll(split(who.answer(), ' ').at(1)); }
 
@@ -32,8 +29,7 @@ TEST_SUITE("faults") {
       REQUIRE(all.all_go_on(seen, 5));
       for (auto* each : {&all.latchkey(0), &all.curator(0), &all.kazoo(0)}) {
         CAPTURE(each->name());
-        seen.expired(each->session());
-        CHECK(servers().expire(each->session()));
+        expire(*each, seen);
         CHECK(all.all_go_on(seen, 5));
       }
       all.stop();
@@ -62,11 +58,7 @@ TEST_SUITE("faults") {
     mixed_contenders all{10s};
     all.start(exclusively(path, until_stopped, 2ms), seen);
     REQUIRE(all.all_go_on(seen, 5));
-    const auto leader = servers().wait_for_leader(patience());
-    servers().kill(leader);
-    CHECK(all.all_go_on(seen, 5));
-    servers().start(leader);
-    CHECK(all.all_go_on(seen, 5));
+    check_all_go_on_without_leader(all, seen);
     all.stop();
     check(seen);
   }

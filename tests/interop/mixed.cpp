@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 
 namespace latchkey::testing {
@@ -94,6 +95,20 @@ void mixed_contenders::kill(const std::string& name, history& into) {
     each.busy = false;
     into.killed(each.who->name());
   }
+}
+
+void expire(contender_there& who, history& into) {
+  const auto session = who.session();
+  into.expired(session);
+  CHECK(servers().expire(session));
+}
+
+void check_all_go_on_without_leader(mixed_contenders& all, history& seen) {
+  const auto leader = servers().wait_for_leader(patience());
+  servers().kill(leader);
+  CHECK(all.all_go_on(seen, 5));
+  servers().start(leader);
+  CHECK(all.all_go_on(seen, 5));
 }
 
 }  // namespace latchkey::testing

@@ -17,6 +17,9 @@ namespace latchkey::testing {
 /// @returns `rounds`, or fewer where a sanitizer slows us down.
 std::size_t scaled(std::size_t rounds);
 
+/// Rounds that end with `stop()`.
+inline constexpr std::size_t until_stopped = 1'000'000;
+
 /// What each contender does: `count` rounds at `path` with kinds of lock that it goes through in turns, separated by
 /// commas.
 struct plan {
@@ -41,6 +44,8 @@ struct lineup {
   std::size_t curator = 2;   ///< two in a JVM
   std::size_t kazoo = 2;     ///< a process each
 };
+
+inline constexpr lineup three_of_each{.latchkey = 3, .curator = 3, .kazoo = 0};
 
 /// Contenders that take the lock again and again.
 class mixed_contenders {
@@ -78,5 +83,11 @@ class mixed_contenders {
   std::vector<std::unique_ptr<peer>> processes_;
   std::vector<one> all_;
 };
+
+/// Ends the session of a contender, and notes that.
+void expire(contender_there& who, history& into);
+
+/// Kills the server that leads, then starts it again: all contenders go on each time.
+void check_all_go_on_without_leader(mixed_contenders& all, history& seen);
 
 }  // namespace latchkey::testing
