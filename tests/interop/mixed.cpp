@@ -75,6 +75,11 @@ void mixed_contenders::stop() {
 bool mixed_contenders::all_go_on(history& seen, std::size_t more) {
   const auto before = seen.grants();
   return eventually([&] {
+    for (auto& each : all_) {
+      if (!each.busy || !each.who->answered()) continue;
+      each.who->answer(patience());  // throws what it has failed with
+      each.busy = false;
+    }
     const auto now = seen.grants();
     return std::all_of(all_.begin(), all_.end(), [&](const one& each) {
       if (!each.busy) return true;

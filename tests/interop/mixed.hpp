@@ -63,6 +63,7 @@ class mixed_contenders {
   void stop();
 
   /// Waits until each that is busy has been granted the lock `more` times from now. @returns whether it was in time.
+  /// @throws std::runtime_error when a contender has failed
   bool all_go_on(history& seen, std::size_t more);
 
   /// Kills the process that runs the contender of this name, and with it the others there, and notes that.

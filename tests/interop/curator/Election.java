@@ -12,6 +12,8 @@ import org.apache.curator.framework.recipes.leader.LeaderSelector;
 import org.apache.curator.framework.recipes.leader.LeaderSelectorListenerAdapter;
 import org.apache.curator.framework.recipes.leader.Participant;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.data.Stat;
 
 /** One candidacy with Curator as a lock: to acquire is to be elected, to release is to resign. For one thread, and for once. */
 abstract class Election implements InterProcessLock {
@@ -49,9 +51,14 @@ abstract class Election implements InterProcessLock {
     /** @return that of the node with our id, 0 when there is none */
     long czxid() throws Exception {
         for (String child : client.getChildren().forPath(path)) {
-            final var stat = client.checkExists().forPath(path + "/" + child);
-            if (stat != null && new String(client.getData().forPath(path + "/" + child)).equals(id)) {
-                return stat.getCzxid();
+            final Stat stat = new Stat();
+            try {
+                final byte[] data = client.getData().storingStatIn(stat).forPath(path + "/" + child);
+                if (new String(data).equals(id)) {
+                    return stat.getCzxid();
+                }
+            } catch (KeeperException.NoNodeException gone) {
+                continue; // another candidate's, which went after the list
             }
         }
         return 0;
