@@ -116,6 +116,10 @@ run_tests() {
   fi
   passed=$((passed + p))
   failed=$((failed + f))
+  if ((outcome != 0)); then
+    # What doctest and the sanitizers say of a failure, each with what follows.
+    (grep -h -A 2 -E '(^|[ =])ERROR: ' "$folder/tests.log" || true) | sed -n '1,16s/^/said\t/p' >>"$results"
+  fi
   # CTest has the last word on whether something failed.
   if ((outcome != 0 && f == 0)); then broken "$preset" "CTest failed with exit code $outcome"; fi
   echo "the full log is $folder/tests.log"
@@ -128,12 +132,15 @@ with_labels() { printf -- '--label-regex\n^(%s)$\n' "$(printf '%s\n' "${labels[@
 build_ahead() {
   local -n of_cmake="${1}_options" of_build="${1}_targets"
   mkdir -p "$latchkey_root/build/$1"
-  # A session of its own, so that it can be ended as a whole.
+  # A process group of its own, so that it can be ended as a whole. Not a session of its own: the kernel may give each
+  # session an equal share (autogroup), and `nice` would count within it only.
+  set -m
   # shellcheck disable=SC2016 # its own arguments
-  setsid nice -n 19 bash -c 'root=$0 preset=$1 targets=$2; shift 2
+  nice -n 19 bash -c 'root=$0 preset=$1 targets=$2; shift 2
     cmake -S "$root" --preset "$preset" "$@" && cmake --build "$root/build/$preset" --parallel 1 --target $targets' \
-    "$latchkey_root" "$1" "${of_build[*]}" "${of_cmake[@]}" >"$latchkey_root/build/$1/ahead.log" 2>&1 &
+    "$latchkey_root" "$1" "${of_build[*]}" "${of_cmake[@]}" >"$latchkey_root/build/$1/ahead.log" 2>&1 </dev/null &
   ahead=$!
+  set +m
 }
 
 # preset, and the next one, if any. The options of CMake, the targets, and CTest's options are in arrays named after it.

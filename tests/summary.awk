@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reads what tests/run.sh has gathered, prints a table of one screen: a line for each program, that is, for the entries
-# of CTest whose names begin alike, then each entry that failed. Input, with tabs in between:
+# of CTest whose names begin alike, then what was said of failures, then each entry that failed. Input, with tabs in between:
 #
 #   stage   <preset> <seconds of the build> <seconds of the tests>    before its entries; no tests: without the last
 #   entry   <name> <passed> <failed> <seconds>
 #   broken  <preset> <sentence>                                       what kept tests from running
+#   said    <line>                                                    of the log of a stage that failed
 
 BEGIN {
   FS = "\t"
@@ -40,8 +41,10 @@ $1 == "entry" {
   if ($4 > 0) bad[++count] = sprintf("%s: %d failed", $2, $4)
 }
 $1 == "broken" { bad[++count] = sprintf("preset %s: %s", $2, $3) }
+$1 == "said" { said[++lines] = substr($0, 6, 200) }
 END {
   end_stage()
+  for (i = 1; i <= lines; ++i) print "  " said[i]
   for (i = 1; i <= count && i <= 12; ++i) print "FAILED " bad[i]
   if (count > 12) printf "and %d more\n", count - 12
 }
