@@ -31,6 +31,7 @@ TEST_SUITE("guard") {
     REQUIRE(reading);
     CHECK_FALSE(w.lock.held());
     CHECK(w.is_held());
+    catch_up(w.two);
     CHECK(theirs.try_lock_shared());
     theirs.unlock_shared();
     elsewhere([&] { reading.release(); });

@@ -101,6 +101,7 @@ TEST_SUITE("keyed mutex") {
     const auto all = holder.lock_all(keys);
     counted here;
     keyed_mutex locks{here.owner, root};
+    here.catch_up();
     CHECK_FALSE(locks.try_lock_any(keys));
     CHECK(here.since() == counts{{"getChildren2", 8}, {"getData", 1}});  // of the root, by the first call
     constexpr auto one_way = 500ms;

@@ -75,7 +75,7 @@ TEST_SUITE("semaphore") {
     semaphore permits{here.owner, path, 1};
     permits.acquire().release();
     const auto held = theirs.acquire();
-    here.since();
+    here.catch_up();
     CHECK_FALSE(permits.try_acquire());
     CHECK(here.waited_for_since() == counts{{"getChildren2", 2}});
   }
@@ -206,6 +206,8 @@ TEST_SUITE("semaphore") {
     CHECK(seen.holders()[0].session == here.session_id());
     CHECK(seen.waiters()[0].session == there.session_id());
     CHECK(to_string(seen).find("permit held by") != std::string::npos);
+    waits.request_stop();
+    waits.join();
     const auto asked = held.grant().release_token();
     CHECK(ask_to_release(there, path) == 2);
     CHECK(eventually([&] { return asked.stop_requested(); }));

@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 #include <latchkey/client.hpp>
+#include <latchkey/queue_snapshot.hpp>
 
 #include "support/support.hpp"
 
@@ -37,6 +38,9 @@ inline counts requests_of(const proxy& net) {
   return result;
 }
 
+/// Waits until the server of `who` has what has been written before: a try believes its server, which may lag.
+inline void catch_up(client& who) { const queue_snapshot behind_a_sync{who, "/nothing"}; }
+
 /// A client behind a proxy of its own.
 struct reached_by_proxy {
   proxy net{servers().addresses()};
@@ -50,6 +54,11 @@ struct reached_by_proxy {
 /// A client whose requests are counted on the wire. A session so long that no proof gets between them.
 struct counted : reached_by_proxy {
   counted() : reached_by_proxy{quick(60s)} { net.reset_requests(); }
+
+  void catch_up() {
+    testing::catch_up(owner);
+    since();
+  }
 
   /// @returns what has been sent since the last time.
   counts since() {
