@@ -109,7 +109,7 @@ guard key_table::take(std::string_view key, duration timeout, std::stop_token st
       [&](const auto& who) { lock->cancel(who); });
   if (!taken) return {};
   if (contract_->agreed()) return lock->guard_of_holder();
-  return settle(lock->guard_of_holder(), timeout, end, std::move(stop));
+  return if_agreed(lock->guard_of_holder(), timeout, end, std::move(stop));
 }
 
 guard key_table::take(group_lock& several, duration timeout, std::stop_token stop) {
@@ -124,11 +124,11 @@ guard key_table::take(group_lock& several, duration timeout, std::stop_token sto
       [&](const auto& who) { several.cancel(who); });
   if (!taken) return {};
   if (contract_->agreed()) return several.guard_of_holder();
-  return settle(several.guard_of_holder(), timeout, end, std::move(stop));
+  return if_agreed(several.guard_of_holder(), timeout, end, std::move(stop));
 }
 
 /// A lock was granted before it is known that its users agree on where it is.
-guard key_table::settle(guard held, duration timeout, time_point end, std::stop_token stop) {
+guard key_table::if_agreed(guard held, duration timeout, time_point end, std::stop_token stop) {
   const bool once = timeout <= duration::zero();
   const auto left = once ? duration::zero() : std::max(time_until(end, core_->monitor().now()), duration{1});
   if (!contract_->agree(left, std::move(stop))) held.release();

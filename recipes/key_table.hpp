@@ -83,7 +83,7 @@ class key_table final : public std::enable_shared_from_this<key_table> {
     time_point since;
   };
 
-  guard settle(guard held, duration timeout, time_point end, std::stop_token stop);
+  guard if_agreed(guard held, duration timeout, time_point end, std::stop_token stop);
   void remember(const std::shared_ptr<group_lock>& several);
   std::shared_ptr<key_lock> find(const std::string& name);
   void forget_idle();

@@ -42,7 +42,7 @@ class shared_state : public lock_calls<shared_state>, public std::enable_shared_
   void cancel_shared(const std::shared_ptr<waiter>& who) { readers_->cancel(who); }
   void leave();
   bool leave_shared(std::uint64_t fiber);
-  /// @returns a waiter that is settled when it is done: granted, or failed with `lock_lost`.
+  /// @returns a waiter that is concluded when it is done: granted, or failed with `lock_lost`.
   /// @param reader who reads then
   std::shared_ptr<waiter> begin_downgrade(std::uint64_t reader);
   grant current() const { return writers_->current(); }

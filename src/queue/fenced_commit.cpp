@@ -48,7 +48,7 @@ void fenced_commit::go_on() {
   if (!was_sent_ && !held && !what_.marked) return conclude(outcome::lock_lost);
   if (core_.failed()) return was_sent_ ? conclude(outcome::in_doubt) : fail(*core_.failed());
   if (!core_.session().connected()) return await_connection();
-  if (!held) return what_.marked ? settle() : conclude(outcome::in_doubt);
+  if (!held) return what_.marked ? fence_off() : conclude(outcome::in_doubt);
   state_ == state::doubtful ? look() : send();
 }
 
@@ -121,7 +121,7 @@ void fenced_commit::on_refused(const reply& answer) {
 void fenced_commit::on_lock_lost(const std::string& gone) {
   core_.lease_keeper().lose_node(gone);
   was_sent_ = false;
-  if (what_.marked) return settle();
+  if (what_.marked) return fence_off();
   conclude(outcome::lock_lost);
 }
 
@@ -163,17 +163,17 @@ void fenced_commit::on_node_read(const reply& read) {
 /// The grant is over, and its session perhaps. Once its node has been deleted, a transaction that is still on its way
 /// fails; one that was applied before is seen by the read that follows on the same connection. The node may be
 /// that of the next turn, or of other readers: then its session goes on, and a sync tells as much.
-void fenced_commit::settle() {
-  state_ = state::settling;
+void fenced_commit::fence_off() {
+  state_ = state::fencing_off;
   node_gone_ = true;
   const bool passed_on = core_.lease_keeper().holder_of(node_) || (!held_->loss() && core_.session().epoch() == epoch_);
   core_.session().submit({.kind = passed_on ? operation::sync : operation::remove, .path = node_},
-                         then(&fenced_commit::on_settled));
+                         then(&fenced_commit::on_fenced_off));
 }
 
-void fenced_commit::on_settled(const reply& settled) {
-  if (is_lost(settled.code)) return doubt();
-  if (settled.code == reply_code::ok || settled.code == reply_code::no_node) return read_marker();
+void fenced_commit::on_fenced_off(const reply& done) {
+  if (is_lost(done.code)) return doubt();
+  if (done.code == reply_code::ok || done.code == reply_code::no_node) return read_marker();
   conclude(outcome::in_doubt);
 }
 

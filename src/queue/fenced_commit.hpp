@@ -28,27 +28,27 @@ struct fenced_steps {
 /// One commit, until its outcome is known. Goes on after its caller has stopped waiting, if it may delete the node of
 /// the grant: the entry must learn of that. With the monitor held, except for `wait`.
 ///
-/// | state    | event                                 | then                                                          |
-/// |----------|---------------------------------------|---------------------------------------------------------------|
-/// | ready    | connected, grant held                 | sent                                                          |
-/// | ready    | grant over                            | settling if there is a marker, else over: lock lost           |
-/// | ready    | time is over                          | over: unreachable                                             |
-/// | sent     | applied                               | over: committed                                               |
-/// | sent     | refused by the check of the grant     | settling if there is a marker, else over: lock lost           |
-/// | sent     | refused by another step               | over: refused; committed if it was the marker                 |
-/// | sent     | did not leave                         | ready                                                         |
-/// | sent     | answer lost                           | doubtful                                                      |
-/// | doubtful | no marker, and its node is not to go  | over: in doubt                                                |
-/// | doubtful | connected, grant held                 | looking: its node and the marker are read, behind a sync      |
-/// | doubtful | connected, grant over                 | settling if there is a marker, else over: in doubt            |
-/// | looking  | its node was to go, and is there      | ready, after a pause; for the tenth time over: refused        |
-/// | looking  | the marker is there                   | over: committed                                               |
-/// | looking  | the marker is not, its node is there  | as if its node had been to go                                 |
-/// | looking  | the marker is not, its node is gone   | over: lock lost                                               |
-/// | looking  | its node is gone, no marker           | over: in doubt                                                |
-/// | settling | its node has been deleted             | over: by the marker: committed, or lock lost                  |
-/// | both     | answer lost                           | doubtful                                                      |
-/// | any      | time is over                          | in doubt for the caller                                       |
+/// | state       | event                                 | then                                                          |
+/// |-------------|---------------------------------------|---------------------------------------------------------------|
+/// | ready       | connected, grant held                 | sent                                                          |
+/// | ready       | grant over                            | fencing off if there is a marker, else over: lock lost        |
+/// | ready       | time is over                          | over: unreachable                                             |
+/// | sent        | applied                               | over: committed                                               |
+/// | sent        | refused by the check of the grant     | fencing off if there is a marker, else over: lock lost        |
+/// | sent        | refused by another step               | over: refused; committed if it was the marker                 |
+/// | sent        | did not leave                         | ready                                                         |
+/// | sent        | answer lost                           | doubtful                                                      |
+/// | doubtful    | no marker, and its node is not to go  | over: in doubt                                                |
+/// | doubtful    | connected, grant held                 | looking: its node and the marker are read, behind a sync      |
+/// | doubtful    | connected, grant over                 | fencing off if there is a marker, else over: in doubt         |
+/// | looking     | its node was to go, and is there      | ready, after a pause; for the tenth time over: refused        |
+/// | looking     | the marker is there                   | over: committed                                               |
+/// | looking     | the marker is not, its node is there  | as if its node had been to go                                 |
+/// | looking     | the marker is not, its node is gone   | over: lock lost                                               |
+/// | looking     | its node is gone, no marker           | over: in doubt                                                |
+/// | fencing off | its node has been deleted             | over: by the marker: committed, or lock lost                  |
+/// | both        | answer lost                           | doubtful                                                      |
+/// | any         | time is over                          | in doubt for the caller                                       |
 class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
  public:
   fenced_commit(std::shared_ptr<grant_state> held, fenced_steps what);
@@ -63,7 +63,7 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   const std::optional<failure>& failed() const noexcept { return failed_; }
 
  private:
-  enum class state : std::uint8_t { ready, sent, doubtful, looking, settling, over };
+  enum class state : std::uint8_t { ready, sent, doubtful, looking, fencing_off, over };
   enum class found : std::uint8_t { written, not_written, nothing };
 
   void go_on();
@@ -74,8 +74,8 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   void on_refused(const reply& answer);
   void on_lock_lost(const std::string& gone);
   void look();
-  void settle();
-  void on_settled(const reply& settled);
+  void fence_off();
+  void on_fenced_off(const reply& done);
   void on_node_read(const reply& read);
   void read_marker();
   void on_marker_read(const reply& read);

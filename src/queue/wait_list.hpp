@@ -129,10 +129,10 @@ class wait_list final : waiting_line {
   time_point next_report_{};  // not before
   std::function<void(duration, std::size_t)> look_;
   waiter::line line_;
-  waiter::line spare_;  // settled ones, the oldest first
+  waiter::line spare_;  // concluded ones, the oldest first
 };
 
-/// Waits until `me` is settled or `stop` is requested, which runs `cancel(me)` with the monitor held. Suspends the
+/// Waits until `me` is concluded or `stop` is requested, which runs `cancel(me)` with the monitor held. Suspends the
 /// fiber, or blocks the thread. Without the monitor. @returns whether it was granted. @throws what it failed with
 template <class Cancel>
 bool await(monitor& own, const std::shared_ptr<waiter>& me, std::stop_token stop, Cancel cancel) {
