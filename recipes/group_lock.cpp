@@ -10,11 +10,15 @@
 #include "base/path.hpp"
 #include "base/process.hpp"
 #include "queue/long_wait.hpp"
+#include "session/transaction_size.hpp"
 
 namespace latchkey::detail {
 namespace {
 
-std::vector<group_member> checked(std::vector<group_member> members, std::size_t most) {
+/// Of the name and the data of an entry, besides the label of the client.
+constexpr std::size_t bytes_of_entry = 512;
+
+std::vector<group_member> checked(const client_core& core, std::vector<group_member> members, std::size_t most) {
   std::set<std::string_view> paths;
   for (const auto& each : members) {
     validate_lock_path(each.path);
@@ -24,6 +28,17 @@ std::vector<group_member> checked(std::vector<group_member> members, std::size_t
   if (members.empty() || members.size() > most) {
     throw error{errc::bad_option, fmt::format("{} paths; give it 1 to {}", members.size(), most)};
   }
+  std::size_t bytes = 0;
+  const auto each_takes = bytes_of_creation(core.options()) + bytes_of_entry + core.options().label.size();
+  for (const auto& each : members) bytes += core.absolute(each.path).size() + each_takes;
+  if (bytes > most_transaction_bytes) {
+    throw error{
+        errc::too_large,
+        fmt::format("to queue at {} paths is a transaction of {} bytes, more than {}; take fewer, or shorten the "
+                    "paths or the ACL",
+                    members.size(), bytes, most_transaction_bytes),
+        members.front().path};
+  }
   return members;
 }
 
@@ -32,7 +47,7 @@ std::vector<group_member> checked(std::vector<group_member> members, std::size_t
 group_lock::group_lock(std::shared_ptr<client_core> core, std::vector<group_member> members, group_goal goal,
                        std::size_t most, const group_options& options)
     : core_{std::move(core)},
-      members_{checked(std::move(members), most)},
+      members_{checked(*core_, std::move(members), most)},
       goal_{goal},
       path_{members_.front().path},
       counts_{core_->group(options.group)},

@@ -145,6 +145,10 @@ key_table::group key_table::group_of(std::span<const std::string_view> keys, gro
     members.push_back({.path = keys_.path_of(*name)});
     made.keys.push_back(i);
   }
+  if (members.size() > most_keys) {
+    throw error{errc::bad_option, fmt::format("{} keys; take at most {} together", members.size(), most_keys),
+                keys_.root()};
+  }
   made.lock = std::make_shared<group_lock>(core_, std::move(members), goal, most_keys,
                                            group_options{options_.group, options_.max_hold});
   core_->monitor().run([&] { remember(made.lock); });

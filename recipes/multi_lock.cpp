@@ -3,28 +3,33 @@
 
 #include <utility>
 
+#include <latchkey/error.hpp>
+
 #include "recipes/group_lock.hpp"
 
 namespace latchkey {
 namespace {
 
-detail::contender_kind kind_of(lock_request::kind how) noexcept {
-  switch (how) {
+detail::contender_kind kind_of(const lock_request& of) {
+  switch (of.how) {
     case lock_request::kind::read:
       return detail::contender_kind::read;
     case lock_request::kind::write:
       return detail::contender_kind::write;
     case lock_request::kind::alone:
-      break;
+      return detail::contender_kind::lock;
   }
-  return detail::contender_kind::lock;
+  throw error{errc::bad_option, "`how` is none of alone, read and write", of.path};
 }
 
 }  // namespace
 
 multi_lock::multi_lock(client& owner, std::vector<lock_request> locks, multi_lock_options options) {
   std::vector<detail::group_member> members;
-  for (auto& each : locks) members.push_back({std::move(each.path), kind_of(each.how)});
+  for (auto& each : locks) {
+    const auto kind = kind_of(each);
+    members.push_back({std::move(each.path), kind});
+  }
   group_ = std::make_shared<detail::group_lock>(
       owner.core(), std::move(members), detail::group_goal::all, most_locks,
       detail::group_options{std::move(options.group), detail::saturate(options.max_hold)});

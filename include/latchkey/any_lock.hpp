@@ -60,7 +60,8 @@ class LATCHKEY_EXPORT any_lock : public detail::lockable<any_lock> {
   static constexpr std::size_t most_paths = 16;
 
   /// Makes no request.
-  /// @throws error bad_path; bad_option if there are no paths, more than `most_paths`, or two that are the same
+  /// @throws error bad_path; bad_option if there are no paths, more than `most_paths`, or two that are the same;
+  /// too_large if the transaction that queues at all of them is, as with long paths and a large ACL
   any_lock(client& owner, std::vector<std::string> paths, any_lock_options options = {});
   ~any_lock();
   any_lock(const any_lock&) = delete;

@@ -61,7 +61,7 @@ struct keyed_options {
 /// not admitted; `lock_all()` and `try_lock_any()` are, once the ensemble grants the key.
 class LATCHKEY_EXPORT keyed_mutex {
  public:
-  /// Makes no request. @param root the path below which the locks are
+  /// Makes no request. @param root the path below which the locks are, of at most 3495 bytes
   /// @throws error bad_path, bad_option
   keyed_mutex(client& owner, std::string root, keyed_options options = {});
   ~keyed_mutex();
@@ -100,7 +100,8 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// already would be waited for without end.
   /// @param keys 1 to 64 locks, all of one ensemble
   /// @returns the guard of all: one grant, lost when one of the locks is
-  /// @throws error bad_option for no keys, too many, or keys of different clients; otherwise as `lock(key)`
+  /// @throws error bad_option for no keys, too many, or keys of different clients; too_large as `multi_lock`; otherwise
+  /// as `lock(key)`
   guard lock_all(std::span<const std::string_view> keys);
 
   /// As `lock_all(keys)`, until `stop` is requested. @returns the guard; an empty one if the locks were not taken.

@@ -42,9 +42,9 @@ class lockable {
   /// As `lock()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool lock(std::stop_token stop) { return me().take(std::chrono::nanoseconds::max(), std::move(stop)); }
 
-  /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held. If
-  /// there is no answer, for `client_options::connect_timeout` or half of the session timeout, whichever is shorter.
-  /// @returns whether the lock was taken.
+  /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held. Ends
+  /// at the latest after `client_options::connect_timeout` or half of the session timeout, whichever is shorter; at once
+  /// while a lost connection is not back. @returns whether the lock was taken.
   [[nodiscard]] bool try_lock() { return me().take(std::chrono::nanoseconds::zero(), {}); }
 
   /// As `lock()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.

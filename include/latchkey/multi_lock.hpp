@@ -72,7 +72,8 @@ class LATCHKEY_EXPORT multi_lock : public detail::lockable<multi_lock> {
   static constexpr std::size_t most_locks = 64;
 
   /// Makes no request.
-  /// @throws error bad_path; bad_option if there are no locks, more than `most_locks`, or two with the same path
+  /// @throws error bad_path; bad_option if there are no locks, more than `most_locks`, or two with the same path;
+  /// too_large if the transaction that queues at all of them is, as with long paths and a large ACL
   multi_lock(client& owner, std::vector<lock_request> locks, multi_lock_options options = {});
   ~multi_lock();
   multi_lock(const multi_lock&) = delete;

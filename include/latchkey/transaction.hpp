@@ -77,7 +77,7 @@ class LATCHKEY_EXPORT transaction {
   ~transaction();
 
   // Steps: they are taken in the order of these calls, each finding what the earlier ones have done. Each throws error
-  // bad_path for a path that ZooKeeper would refuse, and too_large.
+  // bad_path for a path that ZooKeeper would refuse, bad_option for the node of the grant, and too_large.
 
   /// Creates a persistent node. Its parent must be there.
   transaction& create(const std::string& path, std::string data = {});
@@ -94,7 +94,8 @@ class LATCHKEY_EXPORT transaction {
   ///
   /// Choose a path that no other transaction uses. Delete the node once no caller waits for the outcome or repeats
   /// the transaction, not earlier. Counts as no step.
-  /// @throws error bad_path, also for the root; bad_option if there is a marker already, or a step at its path; too_large
+  /// @throws error bad_path, also for the root; bad_option if there is a marker already, or a step or the node of the
+  /// grant at its path; too_large
   transaction& once(const std::string& marker);
 
   /// Sends the steps and waits for what becomes of them. Does not wait if the grant is over and there is no marker, not
@@ -105,8 +106,8 @@ class LATCHKEY_EXPORT transaction {
   /// node is still there.
   /// @param timeout for the answer. If it is over before that, the outcome is in doubt: also with zero.
   /// @throws error unreachable if nothing could be sent in time; refused if the connection was lost ten times, each time
-  /// the transaction was sent (it may be larger than the servers take), or if a step touches the node of the grant;
-  /// not_authorized, closed. Then nothing has been written.
+  /// the transaction was sent (it may be larger than the servers take); not_authorized, closed. Then nothing has been
+  /// written.
   commit_result commit(saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
   /// As `commit()`, and gives up the place in the queue in the same transaction: one request for both. While it is under

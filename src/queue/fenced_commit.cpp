@@ -105,9 +105,9 @@ void fenced_commit::on_refused(const reply& answer) {
     const bool denied = answer.code == reply_code::no_permission;
     return fail(
         {denied ? errc::not_authorized : errc::refused,
-         fmt::format(
-             "the node of the grant could not be checked or deleted ({}); {}", zookeeper_name(answer.code),
-             denied ? "grant this client the permissions r and d on the lock's path" : "do not touch it in a step"),
+         fmt::format("the node of the grant could not be checked or deleted ({}); {}", zookeeper_name(answer.code),
+                     denied ? "grant this client the permissions r and d on the lock's path"
+                            : "repeat it while the lock is held"),
          {}});
   }
   if (what_.marked && at == 1 && answer.code == reply_code::node_exists) return conclude(outcome::committed);

@@ -9,19 +9,12 @@
 #include "base/path.hpp"
 #include "queue/fenced_commit.hpp"
 #include "queue/inquiry.hpp"
+#include "session/transaction_size.hpp"
 
 namespace latchkey {
 
 namespace detail {
-namespace {
-
-/// Servers take 1 MiB (jute.maxbuffer); the rest is for the headers, and for the check and the deletion of our own node.
-constexpr std::size_t most_bytes = 900 * 1024;
-
-/// Of a step, or of one entry of its ACL, besides texts: headers, lengths and flags.
-constexpr std::size_t bytes_of_header = 64;
-
-}  // namespace
+namespace {}  // namespace
 
 struct transaction_steps {
   std::shared_ptr<client_core> core;
@@ -34,25 +27,32 @@ struct transaction_steps {
   std::string admit(const std::string& path, std::size_t data, bool creates = false) {
     validate_path(path);
     auto absolute = core->absolute(path);
-    auto all = bytes + absolute.size() + data + bytes_of_header;
-    if (creates) {
-      for (const auto& each : core->options().acl) all += each.scheme.size() + each.id.size() + bytes_of_header;
+    const auto all = bytes + absolute.size() + data + (creates ? bytes_of_creation(core->options()) : bytes_of_step);
+    if (rests_on(absolute)) {
+      throw error{errc::bad_option, "this is the node of the grant, which is checked anyway; leave the step out", path};
     }
     if (absolute == marker) refuse_marker(absolute, path);
-    if (all > most_bytes) {
-      throw error{
-          errc::too_large,
-          fmt::format("with this step the transaction would have {} bytes, more than {}; split it", all, most_bytes),
-          path};
+    if (all > most_transaction_bytes) {
+      throw error{errc::too_large,
+                  fmt::format("with this step the transaction would have {} bytes, more than {}; split it", all,
+                              most_transaction_bytes),
+                  path};
     }
     bytes = all;
     return absolute;
   }
 
+  /// @returns whether the place in the queue of the grant is there, or one of those of its group.
+  bool rests_on(const std::string& path) const {
+    if (!held) return false;
+    const auto& others = held->other_nodes();
+    return held->node() == path || std::find(others.begin(), others.end(), path) != others.end();
+  }
+
   /// A marker that a step creates, changes or deletes would not tell what has become of the transaction.
   void refuse_marker(const std::string& path, const std::string& given) const {
     const bool touched = std::any_of(steps.begin(), steps.end(), [&](const step& each) { return each.path == path; });
-    if (!touched && marker.empty() && !(held && held->node() == path)) return;
+    if (!touched && marker.empty() && !rests_on(path)) return;
     throw error{errc::bad_option,
                 "a transaction has one marker, at a path that none of its steps and no lock uses; choose another one",
                 given};

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/escape.hpp"
 #include "base/sole_owner.hpp"
 #include "queue/long_wait.hpp"
 
@@ -102,7 +103,7 @@ void require_working(const client_core& core, const std::string& path) {
 }
 
 void refuse_deadlock(const std::string& path, const char* why) {
-  throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur), path + ": " + why};
+  throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur), escaped(path) + ": " + why};
 }
 
 failure destroyed(const std::string& path) {

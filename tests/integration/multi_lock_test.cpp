@@ -2,9 +2,11 @@
 /// Several locks at once, or one of several, on real servers: requests, guards, losses.
 
 #include <latchkey/any_lock.hpp>
+#include <latchkey/keyed_mutex.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
+#include <latchkey/transaction.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -155,6 +157,36 @@ TEST_SUITE("groups") {
             multi_lock{owner, alone(fresh_paths(multi_lock::most_locks + 1, false))};
           }) == errc::bad_option);
     CHECK(error_of([&] { multi_lock{owner, {{"/a"}}, {.max_hold = -1s}}; }) == errc::bad_option);
+    CHECK(error_of([&] { multi_lock{owner, {{"/a", static_cast<lock_request::kind>(3)}}}; }) == errc::bad_option);
+  }
+
+  TEST_CASE("a group that is too large for a transaction is refused, and a large one is taken") {
+    auto options = quick();
+    options.acl = {{"world", "anyone", "cdrwa"}};
+    for (int i = 0; i < 200; ++i) options.acl.push_back({"ip", "10.0.0." + std::to_string(i), "cdrwa"});
+    client owner{servers().connect_string(), options};
+    const auto paths = fresh_paths(multi_lock::most_locks);
+    CHECK(error_of([&] { multi_lock{owner, alone(paths)}; }) == errc::too_large);
+    multi_lock fewer{owner, alone({paths.begin(), paths.begin() + 32})};
+    CHECK(fewer.try_acquire_for(patience()));
+    keyed_mutex keys{owner, paths[0]};
+    const std::vector<std::string_view> all{paths.begin(), paths.end()};
+    CHECK(error_of([&] { (void)keys.lock_all(all); }) == errc::too_large);
+  }
+
+  TEST_CASE("a transaction touches no node of the group that it belongs to") {
+    const auto paths = fresh_paths(2);
+    client owner{servers().connect_string(), quick()};
+    multi_lock group{owner, alone(paths)};
+    const auto held = group.acquire();
+    transaction writes{owner, held.grant()};
+    for (const auto& path : paths) {
+      const auto own = path + "/" + queue_at(path).at(0);
+      CHECK(error_of([&] { writes.once(own); }) == errc::bad_option);
+      CHECK(error_of([&] { writes.erase(own); }) == errc::bad_option);
+    }
+    CHECK(writes.commit());
+    CHECK(held);
   }
 
   TEST_CASE("64 locks at once are taken and released with one transaction each") {

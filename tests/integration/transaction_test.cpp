@@ -212,8 +212,10 @@ TEST_SUITE("transaction") {
     CHECK(error_of([&] { writes.once(here.data); }) == errc::bad_option);
     CHECK(error_of([&] { here.begin().once(here.data).once(here.data + "/other"); }) == errc::bad_option);
     CHECK(error_of([&] { here.begin().once(here.data).erase(here.data); }) == errc::bad_option);
-    CHECK(error_of([&] { here.begin().erase(here.path + "/" + queue_at(here.path).front()).commit_and_release(); }) ==
-          errc::refused);
+    const auto own = here.path + "/" + queue_at(here.path).front();
+    CHECK(error_of([&] { writes.set(own, "new"); }) == errc::bad_option);
+    CHECK(error_of([&] { writes.erase(own); }) == errc::bad_option);
+    CHECK(error_of([&] { writes.check(own); }) == errc::bad_option);
     CHECK(writes.commit());  // without the steps that were refused
     CHECK(servers().get(here.data)->size() == 500'000);
   }

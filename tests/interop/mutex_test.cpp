@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <latchkey/keyed_mutex.hpp>
 #include <latchkey/mutex.hpp>
 
 #include <array>
@@ -55,6 +56,28 @@ TEST_SUITE("mutex") {
       theirs.release();
       REQUIRE(ours.try_lock_for(patience()));
       ours.unlock();
+      CHECK(queued(path, 0));
+    }
+  }
+
+  TEST_CASE("the lock of a key is that of Curator and kazoo at the path of the key") {
+    for (const auto& [where, kind] : others) {
+      CAPTURE(kind);
+      const auto root = fresh_path();
+      const auto path = root + "/order-17";
+      client here{servers().connect_string(), quick(10s)};
+      keyed_mutex orders{here, root};
+      contender_there theirs{where(), fresh_name(kind)};
+      auto held = orders.lock("order-17");
+      CHECK_FALSE(theirs.try_take(kind, path));
+      theirs.queue_up(kind, path);
+      REQUIRE(queued(path, 2));
+      CHECK_FALSE(theirs.answered());
+      held.release();
+      CHECK(theirs.granted() > 0);
+      CHECK_FALSE(orders.try_lock_for("order-17", 300ms));
+      theirs.release();
+      CHECK(orders.try_lock_for("order-17", patience()));
       CHECK(queued(path, 0));
     }
   }

@@ -96,6 +96,18 @@ TEST_CASE("the error of a bad path names it and says what to write") {
   }
 }
 
+TEST_CASE("the error of a path with a NUL says all of it on one line") {
+  using namespace std::string_literals;
+  try {
+    validate_path("/a\0b"s);
+    FAIL("did not throw");
+  } catch (const latchkey::error& e) {
+    CHECK(e.path() == "/a\0b"s);
+    CHECK(std::string{e.what()}.find("/a\\000b: ") != std::string::npos);
+    CHECK(std::string{e.what()}.find("bad path") != std::string::npos);
+  }
+}
+
 TEST_CASE("a path that would not fit into a request is refused, and shown in part") {
   CHECK_NOTHROW(validate_path("/" + std::string(4095, 'x')));
   for (const std::size_t length : {4096, 1'048'577}) {
