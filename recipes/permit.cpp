@@ -18,9 +18,9 @@ permit::permit(std::shared_ptr<client_core> core, std::shared_ptr<const std::str
   }
 }
 
-void permit::start() {
+void permit::start(std::unique_ptr<former_place> along) {
   const auto self = shared_from_this();
-  for (const auto& each : std::vector{leases_}) each->start(patience::keep);
+  for (const auto& each : std::vector{leases_}) each->start(patience::keep, std::move(along));
 }
 
 void permit::leave() {
@@ -57,6 +57,18 @@ bool permit::is_in(const std::vector<std::string>& children) const {
     return !each->node().empty() &&
            std::find(children.begin(), children.end(), last_component(each->node())) != children.end();
   });
+}
+
+std::uint32_t permit::last_number() const {
+  std::uint32_t last = 0;
+  for (const auto& each : leases_) {
+    last = std::max(last, rule_of(contender_kind::permit).number(last_component(each->node())).value_or(0));
+  }
+  return last;
+}
+
+bool permit::are_newer_than(std::int64_t zxid) const noexcept {
+  return std::all_of(leases_.begin(), leases_.end(), [&](const auto& each) { return each->fence(0).czxid > zxid; });
 }
 
 void permit::on_granted() {

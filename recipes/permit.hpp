@@ -42,8 +42,8 @@ class permit final : public entry_listener, public std::enable_shared_from_this<
   permit(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> leases, std::uint32_t count,
          permit_owner& owner);
 
-  /// Creates the nodes.
-  void start();
+  /// Creates the nodes. @param along a former place whose node is deleted together with the creation of the first
+  void start(std::unique_ptr<former_place> along = {});
   /// Deletes them; the owner is told nothing more.
   void leave();
   /// Deletes all but `count` of them.
@@ -60,6 +60,10 @@ class permit final : public entry_listener, public std::enable_shared_from_this<
   void stop_proving();
   /// @returns whether all their names are among `children`.
   bool is_in(const std::vector<std::string>& children) const;
+  /// @pre their names are known. @returns the number of the last of them.
+  std::uint32_t last_number() const;
+  /// @returns whether all are known to have been created after that transaction.
+  bool are_newer_than(std::int64_t zxid) const noexcept;
   /// @pre ready. @returns the node that a grant rests on.
   const std::string& node() const noexcept { return leases_.front()->node(); }
   /// @pre ready. @returns the token of the next turn.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/permit_queue.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/path.hpp"
@@ -20,24 +21,35 @@ permit_queue::permit_queue(std::shared_ptr<client_core> core, const std::string&
                                                   [this](const auto& failed) { on_contract(failed); })},
       list_{std::make_shared<watched_children>(
           *core_, *leases_path_, [this](const reply& listed) { on_leases_listed(listed); },
-          [this] { list_->list(true); })} {}
+          [this] { list_->list(true); })},
+      turns_{std::make_shared<watched_children>(
+          *core_, *locks_, [this](const reply& listed) { on_turns_listed(listed); }, [] {})} {}
 
 // The turn ----------
 
 void permit_queue::take(std::uint32_t count, bool once) {
   if (std::exchange(count_, count) != count && leases_) {
+    const bool again = !turn_;
     drop_leases();
+    if (again) return queue_up();
     if (is_first()) collect();
   }
-  if (turn_) return;
+  if (at_work()) return;
   once_ = once;
   waited_ = false;
-  waits_at_ = join(path_, "locks");
   contract_->ask();
-  if (once) list_->list(false);  // its answer comes before the turn writes anything
+  const bool alone = likely_free_ && core_->session().connected() && !core_->reaper().has_refused(*leases_path_);
+  if (once || !alone) return queue_up();
+  why_ = turnless::asking;
+  collect();
+  if (leases_) turns_->list(false);
+}
+
+void permit_queue::queue_up() {
+  waits_at_ = join(path_, "locks");
+  if (once_) list_->list(false);  // its answer comes before the turn writes anything
   turn_ = std::make_shared<queue_entry>(core_, locks_, rule_of(contender_kind::lock), *this);
-  turn_->start(patience_of(once), std::move(former_));
-  if (turn_ && !once && likely_free_ && core_->session().connected()) collect();
+  turn_->start(patience_of(once_), std::move(former_));
 }
 
 void permit_queue::give_up() {
@@ -47,14 +59,50 @@ void permit_queue::give_up() {
 
 void permit_queue::on_granted() {
   if (leases_) return conclude();
-  if (!once_ || !list_->asked()) collect();
+  if (list_->asked()) return;
+  if (once_ || count_ != 1 || !turn_->waited()) return collect();
+  list_->list(false);
 }
 
 void permit_queue::on_delayed() {
   likely_free_ = false;
   waited_ = true;
+  if (tries_without_turn()) return fall_back();
   if (!is_first()) drop_leases();
   if (once_) refuse();
+}
+
+/// The permit was likely free, and is not, or it is not known whether others wait for it.
+void permit_queue::fall_back() {
+  likely_free_ = false;
+  drop_leases();
+  queue_up();
+}
+
+/// The leases have been created, so others that came before show; unless their turns have been passed on since, which
+/// has changed the list.
+void permit_queue::on_turns_listed(const reply& listed) {
+  if (why_ != turnless::asking) return;
+  const auto left = core_->reaper().remaining(*locks_, listed.children);
+  const bool nobody = listed.code == reply_code::ok && leases_->are_newer_than(listed.stat.pzxid) &&
+                      !is_held(left, rule_of(contender_kind::lock));
+  if (!nobody) return fall_back();
+  why_ = turnless::nobody_waits;
+  conclude();
+}
+
+/// There is room for the lease: the transaction that creates it deletes the turn.
+void permit_queue::pass_turn_on() {
+  const auto left = std::exchange(turn_, nullptr);
+  auto former = left->leave_for_another(1);
+  if (former) {  // lists along with the transaction
+    former->contended = true;
+    former->last.clear();
+  }
+  waited_ = true;
+  why_ = turnless::passed_on;
+  waits_at_ = join(path_, "leases");
+  collect(std::move(former));
 }
 
 void permit_queue::on_refused() { refuse(); }
@@ -79,22 +127,30 @@ void permit_queue::on_failed(const failure& why) {
 
 void permit_queue::drop_leases() {
   seen_ = 0;
+  why_ = turnless::no;
   list_->stop();
+  turns_->stop();
   if (const auto left = std::exchange(leases_, nullptr)) left->leave();
 }
 
 /// In one round trip, with what has been sent for the turn: requests of a session are served in order, so the list of
 /// the last lease shows all of them.
-void permit_queue::collect() {
+void permit_queue::collect(std::unique_ptr<former_place> turn) {
   seen_ = 0;
   leases_ = std::make_shared<permit>(core_, leases_path_, count_, *this);
-  leases_->start();
-  if (leases_ && waited_) list_->list(true);
+  leases_->start(std::move(turn));
+  if (turn_ && leases_ && waited_) list_->list(true);
 }
 
+/// Those that were created after ours hold nobody up: see "Exclusion" in README.md.
 void permit_queue::count(const std::vector<std::string>& children) {
   if (!leases_ || !leases_->is_in(children)) return;  // older than they are; or one is gone, which is told
-  seen_ = core_->reaper().remaining(*leases_path_, children).size();
+  const auto last = leases_->last_number();
+  const auto left = core_->reaper().remaining(*leases_path_, children);
+  seen_ = static_cast<std::size_t>(std::count_if(left.begin(), left.end(), [&](const std::string& name) {
+    const auto number = rule_of(contender_kind::permit).number(name);
+    return !number || *number <= last;
+  }));
   refused_ = core_->reaper().refused(*leases_path_, children);
 }
 
@@ -105,17 +161,21 @@ void permit_queue::on_ready(permit&) {
 }
 
 void permit_queue::on_over(permit&, loss_reason) {
+  const bool again = !turn_;
   leases_ = nullptr;
-  seen_ = 0;
-  list_->stop();
+  drop_leases();
+  if (again) return queue_up();
   if (is_first()) collect();
 }
 
 void permit_queue::on_leases_listed(const reply& listed) {
   if (listed.code != reply_code::ok && listed.code != reply_code::no_node) return;  // the entries hear of it
-  if (!leases_) {                                                                   // a try that has not begun
+  if (!leases_) {                                                                   // what is there before ours are
     const auto taken = core_->reaper().remaining(*leases_path_, listed.children).size();
-    return taken + count_ > contract_->permits() ? refuse() : collect();
+    const bool room = taken + count_ <= contract_->permits();
+    if (once_) return room ? collect() : refuse();
+    if (!turn_ || !turn_->granted()) return;
+    return room && count_ == 1 && contract_->agreed() ? pass_turn_on() : collect();
   }
   seen_ = 0;
   count(listed.children);
@@ -129,11 +189,12 @@ void permit_queue::on_too_many() {
   if (once_) return refuse();
   likely_free_ = false;
   waited_ = true;
+  if (tries_without_turn()) return fall_back();
   if (!is_first()) return drop_leases();
   if (refused_.size() + count_ > contract_->permits()) return refuse_behind_own();
   waits_at_ = join(path_, "leases");
   leases_->stop_proving();
-  if (turn_->granted()) turn_->stop_proving();
+  if (turn_ && turn_->granted()) turn_->stop_proving();
   if (!list_->watching()) list_->list(true);
 }
 
@@ -155,13 +216,14 @@ void permit_queue::on_contract(const std::optional<failure>& failed) {
 }
 
 void permit_queue::conclude() {
-  if (!few_enough() || !contract_->agreed() || !turn_ || !turn_->granted() || !leases_->ready()) return;
+  if (!few_enough() || !contract_->agreed() || !may_conclude() || !leases_->ready()) return;
   if (!leases_->refresh(core_->monitor().now())) return;
   const auto what = std::exchange(leases_, nullptr);
   const auto left = std::exchange(turn_, nullptr);
-  const bool waited = waited_ || left->waited();
+  const bool waited = waited_ || (left && left->waited());
   likely_free_ = !waited;
-  seen_ = 0;
+  drop_leases();
+  if (!left) return listener_.on_collected(what, waited);
   if (listener_.more_wait()) {
     former_ = left->leave_for_another(1);
   } else {
@@ -173,9 +235,10 @@ void permit_queue::conclude() {
 // The session ----------
 
 void permit_queue::on_connected() {
-  if (!turn_) return;
+  if (!at_work()) return;
   contract_->ask();
   if (leases_ && !few_enough()) list_->list(waited_);
+  if (!leases_ && turn_ && turn_->granted()) collect();
 }
 
 void permit_queue::on_reassessed(const std::string& node) {

@@ -35,18 +35,22 @@ class permit_queue_listener {
 };
 
 /// The wait for permits at the ensemble, of one call at a time. An entry in `<path>/locks`, the turn, orders those who
-/// wait; the one that is first there creates its leases, and counts all leases until there are no more than permits.
-/// With the monitor held.
+/// wait; the first creates its leases, and counts those up to its own until there are no more than permits. A permit
+/// that is likely free is taken without a turn. With the monitor held.
 ///
-/// | state      | event                          | then                                                         |
-/// |------------|--------------------------------|--------------------------------------------------------------|
-/// | idle       | take                           | queueing; collecting, too, if the permit is likely free      |
-/// | queueing   | the turn has come              | collecting: creates the leases, and lists                    |
-/// | queueing   | somebody is ahead              | gives up leases that it has created early                    |
-/// | collecting | too many leases                | waits for a change, and lists again                          |
-/// | collecting | a lease is gone                | collecting, with new ones                                    |
-/// | collecting | few enough, with ours          | collected, once the turn has come and the number is agreed   |
-/// | any        | the turn is lost               | idle                                                         |
+/// | state      | event                              | then                                                     |
+/// |------------|------------------------------------|----------------------------------------------------------|
+/// | idle       | take                               | queueing; trying if the permit is likely free            |
+/// | trying     | few enough leases, nobody waits    | collected                                                |
+/// | trying     | others wait, or too many leases    | gives the leases up, and is queueing                     |
+/// | queueing   | the turn has come                  | collecting: creates the leases, and lists                |
+/// | queueing   | the same, after a wait, for one    | lists; if there is room, passed on: one transaction      |
+/// |            |                                    | creates the lease and deletes the turn; else collecting  |
+/// | collecting | too many leases                    | waits for a change, and lists again                      |
+/// | collecting | a lease is gone                    | collecting, with new ones                                |
+/// | collecting | few enough, with ours              | collected, once the number is agreed                     |
+/// | passed on  | as collecting; a lease is gone     | queueing                                                 |
+/// | any        | the turn is lost                   | idle                                                     |
 class permit_queue final : public entry_listener,
                            public permit_owner,
                            public std::enable_shared_from_this<permit_queue> {
@@ -59,7 +63,7 @@ class permit_queue final : public entry_listener,
   /// Begins to wait, or goes on, perhaps for another number of permits. @param once for a try
   void take(std::uint32_t count, bool once);
   void give_up();
-  bool at_work() const noexcept { return turn_ != nullptr; }
+  bool at_work() const noexcept { return turn_ || leases_; }
   /// @returns whether this is the node of its turn.
   bool is_turn(std::string_view node) const noexcept { return turn_ && turn_->node() == node; }
 
@@ -85,10 +89,23 @@ class permit_queue final : public entry_listener,
   void on_ready(permit& which) override;
   void on_over(permit& which, loss_reason why) override;
 
-  bool is_first() const noexcept { return turn_ && (turn_->granted() || turn_->proving()); }
+  /// Why it has a lease and no turn.
+  enum class turnless : std::uint8_t { no, asking, nobody_waits, passed_on };
+
+  bool tries_without_turn() const noexcept { return why_ == turnless::asking || why_ == turnless::nobody_waits; }
+  bool is_first() const noexcept {
+    return why_ == turnless::passed_on || (turn_ && (turn_->granted() || turn_->proving()));
+  }
+  bool may_conclude() const noexcept {
+    return turn_ ? turn_->granted() : why_ == turnless::nobody_waits || why_ == turnless::passed_on;
+  }
   bool few_enough() const noexcept { return seen_ != 0 && seen_ <= contract_->permits(); }
   void count(const std::vector<std::string>& children);
-  void collect();
+  void queue_up();
+  void fall_back();
+  void on_turns_listed(const reply& listed);
+  void pass_turn_on();
+  void collect(std::unique_ptr<former_place> turn = {});
   void drop_leases();
   void refuse();
   void on_leases_listed(const reply& listed);
@@ -105,15 +122,17 @@ class permit_queue final : public entry_listener,
   permit_queue_listener& listener_;
   std::shared_ptr<permit_contract> contract_;
   std::shared_ptr<watched_children> list_;
+  std::shared_ptr<watched_children> turns_;
   std::shared_ptr<queue_entry> turn_;
   std::unique_ptr<former_place> former_;
   std::shared_ptr<permit> leases_;
   std::uint32_t count_ = 0;
   bool once_ = false;
+  turnless why_ = turnless::no;
   std::size_t seen_ = 0;              // leases in the last list that shows all of ours; 0: there is none
   std::vector<std::string> refused_;  // of them, those of ours that may not be deleted
   bool waited_ = false;
-  bool likely_free_ = true;  // the last call found nobody ahead, and enough permits
+  bool likely_free_ = false;  // the last call found nobody ahead, and enough permits
 };
 
 }  // namespace latchkey::detail

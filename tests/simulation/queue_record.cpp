@@ -19,7 +19,8 @@ void queue_record::catch_up() {
       case commit_kind::created: {
         auto* const queue = queue_of(what.path);
         if (!queue) break;
-        if (what.continues && log[seen_ + 1].kind == commit_kind::removed) {
+        const bool replaces = what.continues && log[seen_ + 1].kind == commit_kind::removed;
+        if (replaces && queue_of(log[seen_ + 1].path) == queue) {
           add_instead(what, log[++seen_].path);  // the two are committed together
         } else if (auto* const made = add(what); made && in_transaction(seen_)) {
           made->end = std::numeric_limits<std::int64_t>::max();  // its answer does not tell the zxid
