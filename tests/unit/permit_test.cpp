@@ -2,6 +2,7 @@
 /// Permits of a semaphore: how many there are, in which order they are granted, and with which requests.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "support/permit_world.hpp"
 
@@ -214,6 +215,44 @@ TEST_SUITE("permits") {
     REQUIRE(w.ends(both, outcome::granted));
     CHECK(late.waits());
     other.leave(both);
+    REQUIRE(w.ends(late, outcome::granted));
+    w.ours.leave(late);
+    CHECK(w.is_clean());
+  }
+
+  TEST_CASE("who comes while another has the turn waits for it, though there is room and the permit was free before") {
+    permit_world w{2};
+    w.ours.leave(w.take(w.ours));
+    w.settle();
+    const std::string turn = "/s/locks/_c_0f-lock-0000000001";
+    w.ensemble.create(turn, {}, w.ensemble.foreign_session(1h));
+    const auto late = w.ours.enter();
+    w.settle();
+    CHECK(late.waits());
+    CHECK(w.leases().empty());
+    CHECK(w.locks().size() == 2);
+    w.ensemble.remove(turn);
+    REQUIRE(w.ends(late, outcome::granted));
+    w.ours.leave(late);
+    CHECK(w.is_clean());
+  }
+
+  TEST_CASE("who had the turn is not overtaken, though it passes it on before the newcomer looks") {
+    permit_world w{1};
+    w.ours.leave(w.take(w.ours));
+    w.settle();
+    const std::string turn = "/s/locks/_c_0f-lock-0000000001";
+    const auto another = w.ensemble.foreign_session(1h);
+    w.ensemble.create(turn, {}, another);
+    const auto late = w.ours.enter();
+    REQUIRE(w.time.run_until([&] { return w.leases().size() == 1; }, w.time.now() + 1min));
+    const auto number = *detail::rule_of(contender_kind::permit).number(w.leases().front()) + 1;
+    const auto lease = fmt::format("/s/leases/_c_0f-lease-{:010}", number);
+    w.ensemble.create(lease, {}, another);
+    w.ensemble.remove(turn);
+    w.settle();
+    CHECK(late.waits());
+    w.ensemble.remove(lease);
     REQUIRE(w.ends(late, outcome::granted));
     w.ours.leave(late);
     CHECK(w.is_clean());
