@@ -103,7 +103,7 @@ TEST_CASE("the error of a path with a NUL says all of it on one line") {
     FAIL("did not throw");
   } catch (const latchkey::error& e) {
     CHECK(e.path() == "/a\0b"s);
-    CHECK(std::string{e.what()}.find("/a\\000b: ") != std::string::npos);
+    CHECK(std::string{e.what()}.find("/a\\x00b: ") != std::string::npos);
     CHECK(std::string{e.what()}.find("bad path") != std::string::npos);
   }
 }
