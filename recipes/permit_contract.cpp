@@ -61,7 +61,7 @@ void permit_contract::ask() {
 void permit_contract::on_read(const reply& read) {
   if (read.code == reply_code::ok) {
     if (read.data_size == 0) return write(read.stat.version);
-    if (const auto found = read_permit_record(read.data)) return on_number(*found);
+    if (const auto found = read_permit_record(read.data)) return on_number(*found, read.stat);
     return fail(
         {errc::contract_mismatch,
          "the data of the path is no number of permits; choose another path, or set semaphore_options::contract "
@@ -92,7 +92,7 @@ void permit_contract::write(std::int32_t version) {
       });
 }
 
-void permit_contract::on_number(std::uint32_t found) {
+void permit_contract::on_number(std::uint32_t found, const node_stat& of) {
   if (found != permits_ && !met_) {
     return fail({errc::contract_mismatch,
                  fmt::format("the semaphore has {} permits, and this object was made for {}; use the same number, or "
@@ -100,14 +100,16 @@ void permit_contract::on_number(std::uint32_t found) {
                              found, permits_),
                  path_});
   }
-  permits_ = found;
+  learn(found, of);
   met_ = true;
   state_ = state::agreed;
   on_known_(std::nullopt);
 }
 
-void permit_contract::adopt(std::uint32_t permits) {
-  if (met_) return;  // the watch tells
+void permit_contract::learn(std::uint32_t permits, const node_stat& of) {
+  const permit_edition found{of.czxid, of.version};
+  if (found < edition_) return;
+  edition_ = found;
   permits_ = permits;
 }
 

@@ -3,6 +3,7 @@
 
 /// The number of permits that the users of a semaphore agree on.
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,14 @@
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
+
+/// Which of the numbers that have been at a path: the later, the larger.
+struct permit_edition {
+  std::int64_t czxid = 0;
+  std::int32_t version = -1;
+
+  auto operator<=>(const permit_edition&) const = default;
+};
 
 /// @returns the data of the path of a semaphore: `{"permits":3}`.
 std::string permit_record(std::uint32_t permits);
@@ -41,22 +50,26 @@ class permit_contract : public std::enable_shared_from_this<permit_contract> {
                   std::function<void(const std::optional<failure>&)> on_known);
 
   std::uint32_t permits() const noexcept { return permits_; }
+  /// @returns that of `permits()`; always the same if there is no record.
+  const permit_edition& edition() const noexcept { return edition_; }
   bool recorded() const noexcept { return recorded_; }
+  /// @returns whether it has been agreed at some time.
+  bool met() const noexcept { return met_; }
   bool agreed() const noexcept { return state_ == state::agreed; }
 
   /// Reads the record unless it is known. Does nothing without a connection.
   void ask();
   /// The session is over, and its watches are.
   void forget();
-  /// The record has just been written by this client.
-  void adopt(std::uint32_t permits);
+  /// The record has just been written by this client, or read: later than the watch may have told.
+  void learn(std::uint32_t permits, const node_stat& of);
 
  private:
   enum class state : std::uint8_t { unknown, asked, agreed };
 
   void on_read(const reply& read);
   void write(std::int32_t version);
-  void on_number(std::uint32_t found);
+  void on_number(std::uint32_t found, const node_stat& of);
   void fail(failure why);
 
   client_core& core_;
@@ -65,6 +78,7 @@ class permit_contract : public std::enable_shared_from_this<permit_contract> {
   const bool recorded_;
   const std::function<void(const std::optional<failure>&)> on_known_;
   std::uint32_t permits_;
+  permit_edition edition_;
   bool met_ = false;  // it has been agreed before
   state state_;
   std::uint64_t step_ = 0;  // answers to an earlier step are stale

@@ -9,6 +9,7 @@
 #include <latchkey/semaphore.hpp>
 
 #include "base/path.hpp"
+#include "queue/inquiry.hpp"
 #include "queue/long_wait.hpp"
 #include "recipes/lock_object.hpp"
 #include "recipes/rules.hpp"
@@ -63,10 +64,34 @@ void permit_line::shut() noexcept {
 
 // Callers ----------
 
+/// There may be more permits than this object has heard of: nothing is watched between sessions.
+/// @returns how much of `timeout` is left; nothing if it is over, or `stop` is requested
+std::optional<duration> permit_line::learn_number(std::uint32_t count, duration timeout, const std::stop_token& stop) {
+  auto& monitor = core_->monitor();
+  const bool once = timeout <= duration::zero();
+  auto most = timeout;
+  const bool known = monitor.run([&] {
+    if (once) most = time_until(core_->end_of_try(), monitor.now());
+    const auto& contract = queue_->contract();
+    return count <= contract.permits() || count > semaphore::most_at_once || !contract.recorded() || !contract.met();
+  });
+  if (known) return timeout;
+  const auto start = monitor.now();
+  const auto read = inquire(*core_, path_, {{.kind = operation::get, .path = core_->absolute(path_)}}, most, stop);
+  if (!read) return std::nullopt;
+  if (const auto found = read_permit_record(read->front().data)) {
+    monitor.run([&] { queue_->contract().learn(*found, read->front().stat); });
+  }
+  if (once || timeout == duration::max()) return timeout;
+  return std::max(timeout - (monitor.now() - start), duration{1});
+}
+
 guard permit_line::acquire(std::uint32_t count, duration timeout, std::stop_token stop) {
+  const auto left = learn_number(count, timeout, stop);
+  if (!left) return {};
   const auto mine = std::make_shared<wish>(wish{.count = count});
   const bool granted = call(
-      core_->monitor(), timeout, std::move(stop), [&](auto fiber, auto until) { return enter(fiber, until, mine); },
+      core_->monitor(), *left, std::move(stop), [&](auto fiber, auto until) { return enter(fiber, until, mine); },
       [this](const auto& who) { cancel(who); });
   return granted ? make_guard(shared_from_this(), std::move(mine->what), mine->holder) : guard{};
 }

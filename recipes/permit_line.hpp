@@ -84,6 +84,7 @@ class permit_line final : public guarded,
   void on_permits_changed() override;
   bool more_wait() const override { return line_.size() > 1; }
 
+  std::optional<duration> learn_number(std::uint32_t count, duration timeout, const std::stop_token& stop);
   wish& first_wish() const { return *static_cast<wish*>(line_.front()->place.get()); }
   void advance(time_point now);
   void queue_up();

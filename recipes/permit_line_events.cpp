@@ -129,7 +129,9 @@ void permit_line::resize(std::uint32_t permits, duration timeout) {
   auto& monitor = core_->monitor();
   const auto absolute = core_->absolute(path_);
   const auto end = deadline_after(monitor.now(), timeout);
-  for (;;) {
+  reply written;
+  written.code = reply_code::no_node;
+  while (written.code != reply_code::ok) {
     monitor.run([&] {
       require_working(*core_, path_);
       if (!core_->session().connected()) return;
@@ -143,13 +145,12 @@ void permit_line::resize(std::uint32_t permits, duration timeout) {
                                 [](const reply&) {});
       }
     });
-    const auto written =
-        inquire(*core_, path_, {{.kind = operation::set, .path = absolute, .data = permit_record(permits)}},
-                time_until(end, monitor.now()));
-    if (written.front().code == reply_code::ok) break;
+    written = inquire(*core_, path_, {{.kind = operation::set, .path = absolute, .data = permit_record(permits)}},
+                      time_until(end, monitor.now()))
+                  .front();
   }
   monitor.run([&] {
-    queue_->contract().adopt(permits);
+    queue_->contract().learn(permits, written.stat);
     on_permits_changed();
   });
 }

@@ -38,9 +38,11 @@ void permit_queue::take(std::uint32_t count, bool once) {
   once_ = once;
   waited_ = false;
   contract_->ask();
-  const bool alone = likely_free_ && core_->session().connected() && !core_->reaper().has_refused(*leases_path_);
+  const bool alone = likely_free_ && contract_->agreed() && core_->session().connected() &&
+                     !core_->reaper().has_refused(*leases_path_);
   if (once || !alone) return queue_up();
   why_ = turnless::asking;
+  edition_ = contract_->edition();
   collect();
   if (leases_) turns_->list(false);
 }
@@ -101,6 +103,7 @@ void permit_queue::pass_turn_on() {
   }
   waited_ = true;
   why_ = turnless::passed_on;
+  edition_ = contract_->edition();
   waits_at_ = join(path_, "leases");
   collect(std::move(former));
 }
@@ -211,11 +214,13 @@ void permit_queue::on_contract(const std::optional<failure>& failed) {
   if (failed) return on_failed(*failed);
   listener_.on_permits_changed();
   if (!leases_) return;
+  if (is_outdated()) return fall_back();
   if (few_enough() || list_->asked()) return conclude();
   list_->list(waited_);
 }
 
 void permit_queue::conclude() {
+  if (is_outdated()) return fall_back();
   if (!few_enough() || !contract_->agreed() || !may_conclude() || !leases_->ready()) return;
   if (!leases_->refresh(core_->monitor().now())) return;
   const auto what = std::exchange(leases_, nullptr);

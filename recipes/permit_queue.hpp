@@ -99,6 +99,8 @@ class permit_queue final : public entry_listener,
   bool may_conclude() const noexcept {
     return turn_ ? turn_->granted() : why_ == turnless::nobody_waits || why_ == turnless::passed_on;
   }
+  /// Only while the number stays the same do leases that were created after ours not count.
+  bool is_outdated() const noexcept { return why_ != turnless::no && contract_->edition() != edition_; }
   bool few_enough() const noexcept { return seen_ != 0 && seen_ <= contract_->permits(); }
   void count(const std::vector<std::string>& children);
   void queue_up();
@@ -129,6 +131,7 @@ class permit_queue final : public entry_listener,
   std::uint32_t count_ = 0;
   bool once_ = false;
   turnless why_ = turnless::no;
+  permit_edition edition_;            // of the number, when it began without a turn
   std::size_t seen_ = 0;              // leases in the last list that shows all of ours; 0: there is none
   std::vector<std::string> refused_;  // of them, those of ours that may not be deleted
   bool waited_ = false;

@@ -25,7 +25,7 @@ struct mutex_options {
   /// How many callers of one object take turns on its entry once a remote contender is known to wait. At least 1.
   std::uint32_t turns = 16;
   /// How long an idle lock keeps its entry, to be acquired again without a request. It gives the entry up as soon as a
-  /// remote contender waits. Zero: gives it up with the unlock.
+  /// remote contender waits; a remote try does not wait. Zero: gives it up with the unlock.
   saturating<std::chrono::milliseconds> linger{};
   /// The group of locks whose numbers it counts for: see `lock_metrics`. A client keeps the numbers of a group for as
   /// long as it lives, so there should be few: one for each use of locks, not one for each path.

@@ -26,7 +26,7 @@ struct semaphore_options {
   /// How many callers of one object take turns on a permit once a remote contender is known to wait. At least 1.
   std::uint32_t turns = 16;
   /// How long an idle object keeps permits that were given back, to be acquired again without a request. It gives
-  /// them up as soon as a remote contender waits. Zero: gives them up at once.
+  /// them up as soon as a remote contender waits; a remote try does not wait. Zero: gives them up at once.
   saturating<std::chrono::milliseconds> linger{};
   /// The group of locks whose numbers it counts for: see `mutex_options::group`.
   std::string group{};
@@ -80,8 +80,8 @@ class LATCHKEY_EXPORT semaphore {
   semaphore& operator=(const semaphore&) = delete;
 
   /// Waits for `count` permits, through outages and lost sessions.
-  /// @throws error bad_option if `count` is zero, more than there are, or than `most_at_once`; contract_mismatch; closed, lock_destroyed,
-  ///         not_authorized, authentication_failed, session_timeout_refused, parent_is_ephemeral, queue_exhausted,
+  /// @throws error bad_option if `count` is zero, more than there are, or than `most_at_once`; contract_mismatch; closed,
+  ///         lock_destroyed, not_authorized, authentication_failed, session_timeout_refused, parent_is_ephemeral, queue_exhausted,
   ///         refused
   guard acquire(std::uint32_t count = 1);
 

@@ -141,6 +141,28 @@ TEST_SUITE("semaphore") {
     CHECK(held);
   }
 
+  TEST_CASE("after resize() the object knows the number at once, and others learn of more when they ask for more") {
+    const auto path = fresh_path();
+    client here{servers().connect_string(), quick()};
+    client there{servers().connect_string(), quick()};
+    semaphore ours{here, path, 1};
+    semaphore theirs{there, path, 1};
+    ours.acquire().release();
+    theirs.acquire().release();
+    for (std::uint32_t count = 2; count <= 20; ++count) {
+      ours.resize(count);
+      CHECK(ours.permits() == count);
+      CHECK(ours.acquire(count));
+      CHECK(theirs.acquire(count));
+    }
+    expire_session(there);
+    REQUIRE(eventually([&] { return theirs.try_acquire(); }));
+    expire_session(there);
+    ours.resize(30);
+    CHECK(theirs.try_acquire_for(patience(), 30));
+    CHECK(error_of([&] { auto none = theirs.try_acquire_for(patience(), 31); }) == errc::bad_option);
+  }
+
   TEST_CASE("the number may be changed before the first call") {
     const auto path = fresh_path();
     client here{servers().connect_string(), quick()};

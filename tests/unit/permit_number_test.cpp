@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The number of permits: that all agree on it, and its changes.
 
+#include <algorithm>
+#include <string>
+
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <latchkey/semaphore.hpp>
 
@@ -171,6 +175,45 @@ TEST_SUITE("number of permits") {
     w.ours.leave(modest);
     w.theirs.leave(held);
     CHECK(w.is_clean());
+  }
+
+  TEST_CASE("who has passed its turn on counts anew when the number has changed meanwhile") {
+    for (const std::uint32_t in_the_end : {1, 2}) {
+      CAPTURE(in_the_end);
+      permit_world w{2};
+      const auto first = w.take(w.ours);
+      const auto second = w.take(w.ours);
+      simulated_client third{w.ensemble};
+      REQUIRE(third.connect());
+      simulated_semaphore other{third, 2};
+      const auto ahead = other.enter();
+      w.settle();
+      const auto late = w.theirs.enter();
+      w.settle();
+      w.ours.leave(first);
+      w.ours.leave(second);
+      REQUIRE(w.time.run_until([&] { return w.locks().empty() && w.leases().size() == 2; }, w.time.now() + 1min));
+      REQUIRE(late.waits());
+      // Before its answer arrives the number grows, another is let in by that, and it shrinks again.
+      resize(w, 5);
+      const auto number_of = [](const std::string& name) {
+        return *detail::rule_of(contender_kind::permit).number(name);
+      };
+      const auto number = std::max(number_of(w.leases()[0]), number_of(w.leases()[1])) + 1;
+      const auto lease = fmt::format("/s/leases/_c_0f-lease-{:010}", number);
+      w.ensemble.create(lease, {}, w.ensemble.foreign_session(1h));
+      resize(w, in_the_end);
+      w.settle();
+      CHECK(ahead.granted());
+      CHECK(late.waits());
+      other.leave(ahead);
+      w.settle();
+      CHECK(late.waits() == (in_the_end == 1));
+      w.ensemble.remove(lease);
+      REQUIRE(w.ends(late, outcome::granted));
+      w.theirs.leave(late);
+      CHECK(w.is_clean());
+    }
   }
 
   TEST_CASE("the number is known to a client that has been away") {
