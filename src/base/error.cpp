@@ -63,6 +63,7 @@ const std::error_category& latchkey_category() noexcept {
 std::error_code make_error_code(errc code) noexcept { return {static_cast<int>(code), latchkey_category()}; }
 
 error::error(errc code, const std::string& what, std::string path)
-    : std::system_error{make_error_code(code), path.empty() ? what : detail::escaped(path) + ": " + what}, path_{std::move(path)} {}
+    : std::system_error{make_error_code(code), path.empty() ? what : detail::escaped(path) + ": " + what},
+      path_{std::move(path)} {}
 
 }  // namespace latchkey

@@ -39,10 +39,9 @@ TEST_SUITE("election") {
       };
       all.start({path, until_stopped, 2ms, {each.name, each.name}, each.name, {}}, seen);
       REQUIRE(go_on(10));
-      for (auto* candidate : {&all.latchkey(0), &all.curator(2)}) {
-        expire(*candidate, seen);
-        CHECK(go_on(5));
-      }
+      // Not those of Curator: such a candidate stands again by itself, and the record of its term would name that node.
+      expire(all.latchkey(0), seen);
+      CHECK(go_on(5));
       for (auto* candidate : {&all.latchkey(1), &all.curator(0)}) {
         all.kill(candidate->name(), seen);
         CHECK(go_on(5));
