@@ -81,8 +81,8 @@ class LATCHKEY_EXPORT semaphore {
 
   /// Waits for `count` permits, through outages and lost sessions.
   /// @throws error bad_option if `count` is zero, more than there are, or than `most_at_once`; contract_mismatch; closed,
-  ///         lock_destroyed, not_authorized, authentication_failed, session_timeout_refused, parent_is_ephemeral, queue_exhausted,
-  ///         refused
+  ///         lock_destroyed, not_authorized, authentication_failed, session_timeout_refused, parent_is_ephemeral,
+  ///         queue_exhausted, refused
   guard acquire(std::uint32_t count = 1);
 
   /// As `acquire()`, until `stop` is requested. @returns the guard; an empty one if the permits were not taken.

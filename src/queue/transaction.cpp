@@ -14,7 +14,6 @@
 namespace latchkey {
 
 namespace detail {
-namespace {}  // namespace
 
 struct transaction_steps {
   std::shared_ptr<client_core> core;
