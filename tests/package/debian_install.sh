@@ -51,7 +51,8 @@ bash "$source/tests/package/readme_program.sh" "$source/README.md" nightly.cpp
 } >CMakeLists.txt
 cmake -B build -DCMAKE_CXX_COMPILER="$cxx" >/dev/null
 cmake --build build
-command="$cxx $(sed -n 's/^g++ //p' "$source/README.md")"
+arguments=$(sed -n 's/.*`g++ \(-std=[^`]*\)`.*/\1/p' "$source/README.md")
+command="$cxx ${arguments:?the README does not say how to compile without CMake}"
 printf '%s\n' "$command"
 eval "$command"
 
