@@ -42,13 +42,16 @@ void permit_contract::forget() {
 }
 
 void permit_contract::ask() {
-  if (state_ != state::unknown || !core_.session().connected()) return;
+  if (state_ == state::unknown && core_.session().connected()) read_record(false);
+}
+
+void permit_contract::read_record(bool synced) {
   forget();
   state_ = state::asked;
   watch_ = core_.session().submit(
       {.kind = operation::get, .path = absolute_},
-      [weak = weak_from_this(), step = step_](const reply& read) {
-        if (const auto self = weak.lock(); self && self->step_ == step) self->on_read(read);
+      [weak = weak_from_this(), step = step_, synced](const reply& read) {
+        if (const auto self = weak.lock(); self && self->step_ == step) self->on_read(read, synced);
       },
       [weak = weak_from_this(), step = step_](watch_event) {
         const auto self = weak.lock();
@@ -58,10 +61,10 @@ void permit_contract::ask() {
       });
 }
 
-void permit_contract::on_read(const reply& read) {
+void permit_contract::on_read(const reply& read, bool synced) {
   if (read.code == reply_code::ok) {
     if (read.data_size == 0) return write(read.stat.version);
-    if (const auto found = read_permit_record(read.data)) return on_number(*found, read.stat);
+    if (const auto found = read_permit_record(read.data)) return on_number(*found, read.stat, synced);
     return fail(
         {errc::contract_mismatch,
          "the data of the path is no number of permits; choose another path, or set semaphore_options::contract "
@@ -92,8 +95,13 @@ void permit_contract::write(std::int32_t version) {
       });
 }
 
-void permit_contract::on_number(std::uint32_t found, const node_stat& of) {
+/// The number may have been changed before the call began, and the server of this client may not know yet.
+void permit_contract::on_number(std::uint32_t found, const node_stat& of, bool synced) {
   if (found != permits_ && !met_) {
+    if (!synced) {
+      core_.session().submit({.kind = operation::sync, .path = absolute_}, [](const reply&) {});
+      return read_record(true);
+    }
     return fail({errc::contract_mismatch,
                  fmt::format("the semaphore has {} permits, and this object was made for {}; use the same number, or "
                              "change it for all with resize()",

@@ -37,7 +37,8 @@ std::optional<std::uint32_t> read_permit_record(std::string_view data);
 /// | unknown | ask                        | asked: reads the record, with a watch       |
 /// | asked   | no data                    | writes it, at the version that was read     |
 /// | asked   | the same number            | agreed                                      |
-/// | asked   | another number             | agreed if it was agreed before; else failed |
+/// | asked   | another number             | agreed if it was agreed before; else asked  |
+/// |         |                            | after a `sync`, and then failed             |
 /// | asked   | no path, or no answer      | unknown                                     |
 /// | any     | changed, written           | asked                                       |
 /// | any     | the session is over        | unknown                                     |
@@ -67,9 +68,10 @@ class permit_contract : public std::enable_shared_from_this<permit_contract> {
  private:
   enum class state : std::uint8_t { unknown, asked, agreed };
 
-  void on_read(const reply& read);
+  void read_record(bool synced);
+  void on_read(const reply& read, bool synced);
   void write(std::int32_t version);
-  void on_number(std::uint32_t found, const node_stat& of);
+  void on_number(std::uint32_t found, const node_stat& of, bool synced);
   void fail(failure why);
 
   client_core& core_;

@@ -52,6 +52,19 @@ TEST_SUITE("number of permits") {
     CHECK(w.is_clean());
   }
 
+  TEST_CASE("who asks through a server that lags behind a change of the number is not refused") {
+    permit_world w{2};
+    w.ours.leave(w.take(w.ours));
+    w.settle();
+    for (unsigned i = 0; i < w.ensemble.servers(); ++i) w.ensemble.lag(i, {20ms, 30ms});
+    resize(w, 3);
+    simulated_semaphore other{w.two, 3};
+    const auto call = other.enter();
+    REQUIRE(w.ends(call, outcome::granted));
+    other.leave(call);
+    CHECK(w.is_clean());
+  }
+
   TEST_CASE("a path with other data is refused, unless there is no contract") {
     permit_world w{1};
     w.ensemble.create("/s", "somebody's");
