@@ -49,7 +49,7 @@ LATCHKEY_EXPORT std::string_view to_string(commit_result::outcome what) noexcept
 LATCHKEY_EXPORT std::string to_string(const commit_result& result);
 
 /// Writes that the ensemble applies together, and only if the node of the lock is there at that moment. No clock is
-/// involved, and nobody else can have been granted the lock before. It costs one request.
+/// involved, and no other contender can have been granted the lock before. It costs one request.
 ///
 /// It is for data that is kept in ZooKeeper, in nodes below the chroot of the client. New nodes get its ACL, which for
 /// this must have the permissions r and w, beside those of locks. All steps together may have 900 KiB.
