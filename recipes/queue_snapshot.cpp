@@ -35,7 +35,7 @@ contender::kind public_kind(detail::contender_kind kind) noexcept {
 }
 
 // The folders of a semaphore.
-constexpr std::string_view permits = "leases/";
+constexpr std::string_view permit_folder = "leases/";
 constexpr std::string_view turns = "locks/";
 
 struct candidate {
@@ -44,9 +44,9 @@ struct candidate {
 };
 
 /// @param name with its folder. @returns its position, if it is that of a contender: leases are in their folder only.
-std::optional<detail::position> position_of(std::string_view name) {
-  const bool lease = name.starts_with(permits);
-  if (lease) name.remove_prefix(permits.size());
+std::optional<detail::position> place_of(std::string_view name) {
+  const bool lease = name.starts_with(permit_folder);
+  if (lease) name.remove_prefix(permit_folder.size());
   if (name.starts_with(turns)) name.remove_prefix(turns.size());
   const auto found = detail::parse_contender(name);
   const bool is_lease = found && found->kind == detail::contender_kind::permit;
@@ -60,7 +60,7 @@ std::vector<candidate> in_order(const std::vector<std::string>& children, std::s
   std::vector<candidate> sorted;
   for (const auto& child : children) {
     const auto name = std::string{folder} + child;
-    if (const auto place = position_of(name)) sorted.push_back({*place, name});
+    if (const auto place = place_of(name)) sorted.push_back({*place, name});
   }
   std::sort(sorted.begin(), sorted.end(), [](const candidate& a, const candidate& b) {
     return detail::rank{a.place.number, a.name} < detail::rank{b.place.number, b.name};
@@ -97,8 +97,8 @@ std::vector<candidate> list_semaphore(detail::client_core& core, const std::stri
                            .path = detail::join(absolute, name.substr(0, name.size() - 1))};
   };
   const auto listed = detail::inquire(
-      core, path, {folder(permits), folder(turns), {.kind = detail::operation::get, .path = absolute}}, timeout);
-  auto all = in_order(listed[0].children, permits);
+      core, path, {folder(permit_folder), folder(turns), {.kind = detail::operation::get, .path = absolute}}, timeout);
+  auto all = in_order(listed[0].children, permit_folder);
   if (const auto most = detail::read_permit_record(listed[2].data); most && *most < all.size()) all.resize(*most);
   for (auto& each : in_order(listed[1].children, turns)) all.push_back(std::move(each));
   return all;
@@ -113,7 +113,7 @@ std::vector<candidate> list(detail::client_core& core, const std::string& path, 
       {{.kind = detail::operation::sync, .path = absolute}, {.kind = detail::operation::children, .path = absolute}},
       timeout);
   const auto& children = listed.back().children;
-  if (std::find(children.begin(), children.end(), permits.substr(0, permits.size() - 1)) == children.end())
+  if (std::find(children.begin(), children.end(), permit_folder.substr(0, permit_folder.size() - 1)) == children.end())
     return in_order(children);
   return list_semaphore(core, path, detail::time_until(end, core.monitor().now()));
 }
@@ -229,7 +229,7 @@ std::size_t ask_to_release(client& through, const std::string& path, saturating<
 bool evict(client& through, const std::string& path, const std::string& node,
            saturating<std::chrono::nanoseconds> timeout) {
   detail::validate_lock_path(path);
-  if (!position_of(node)) {
+  if (!place_of(node)) {
     throw error{errc::bad_path,
                 fmt::format("\"{}\" is not the name of a contender's node, so it was not deleted; take the name from "
                             "contender::node of a queue_snapshot",
