@@ -28,6 +28,7 @@ class LatchkeyConan(ConanFile):
 
     def requirements(self):
         self.requires("fmt/[>=9 <12]")
+        self.requires("libsodium/[>=1.0.18 <2]")
         self.requires("nlohmann_json/[>=3.11 <4]")
         self.requires("zookeeper-client-c/[>=3.8 <4]")
         if self.options.fibers:
@@ -72,6 +73,7 @@ class LatchkeyConan(ConanFile):
         self.cpp_info.system_libs = ["pthread"]
         self.cpp_info.requires = [
             "fmt::fmt",
+            "libsodium::libsodium",
             "nlohmann_json::nlohmann_json",
             "zookeeper-client-c::zookeeper-client-c",
         ]

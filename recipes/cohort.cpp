@@ -25,7 +25,7 @@ cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_ki
 
 cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const cohort_options& options,
                lock_counts& counts)
-    : shared_entry{std::move(core), std::move(path), kind, counts, options.linger, options.max_hold},
+    : shared_entry{std::move(core), std::move(path), kind, counts, options.linger, options.max_hold, options.how},
       most_turns_{options.turns},
       record_{options.record},
       owner_{core_, path_, counts_} {}
@@ -43,6 +43,7 @@ void cohort::leave() {
   if (!owner_) return;
   const auto now = core_->monitor().now();
   owner_.end(now);
+  bound_ = bound_ || owner_.state().bound();
   if (on_downgraded_) {  // another fiber has unlocked meanwhile
     give_up();
     fail_downgrade();

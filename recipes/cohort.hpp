@@ -22,6 +22,7 @@ struct cohort_options {
   duration max_hold{};       ///< how long one caller may hold; zero: for ever
   /// The data of its nodes; nothing: `describe_owner`.
   std::optional<std::string> record{};
+  hand_off how = hand_off::ensemble;
 
   /// @param options of a mutex, or of a shared mutex
   /// @throws error bad_option
@@ -30,11 +31,17 @@ struct cohort_options {
     return checked({.turns = options.turns,
                     .linger = saturate(options.linger),
                     .group = options.group,
-                    .max_hold = saturate(options.max_hold)},
+                    .max_hold = saturate(options.max_hold),
+                    .how = how_of(options)},
                    path);
   }
 
  private:
+  template <class Options>
+  static hand_off how_of(const Options& options) {
+    if constexpr (requires { options.how; }) return options.how;
+    return hand_off::ensemble;
+  }
   static cohort_options checked(cohort_options options, const std::string& path);
 };
 
@@ -69,6 +76,7 @@ class cohort : public shared_entry, public lock_calls<cohort> {
   friend class lock_calls<cohort>;
 
   bool in_use() const noexcept override { return is_owned(); }
+  bool closed() const noexcept override { return !owner_ && !bound_; }
   void for_each_grant(const std::function<void(grant_state&)>& what) override;
   void let_in(time_point now) override;
   void go_on(time_point now) override;

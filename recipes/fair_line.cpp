@@ -5,10 +5,12 @@
 
 namespace latchkey::detail {
 
-fair_line::fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group, duration max_hold)
+fair_line::fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group, duration max_hold,
+                     hand_off how)
     : core_{std::move(core)},
       path_{std::move(path)},
       counts_{core_->group(group)},
+      how_{how},
       line_{*core_, path_, rule_of(contender_kind::lock), counts_},
       owner_{core_, path_, counts_},
       limit_{core_->monitor(), max_hold} {}
@@ -67,12 +69,13 @@ void fair_line::leave() {
   if (!owner_) return;
   const auto now = core_->monitor().now();
   owner_.end(now);
+  const bool closed = !owner_.state().bound();
   const auto left = std::exchange(owning_place_, nullptr);
   const bool last = places_.size() == 1 && anticipation_.left(now);
   if (last && !left->asked_to_release_) {
-    former_ = left->leave_for_another();
+    former_ = left->leave_for_another(closed);
   } else {
-    left->give_up();  // its neighbour may have the lock now
+    left->give_up(closed);  // its neighbour may have the lock now
   }
   const auto next = std::exchange(next_, nullptr);
   if (next && next->entry_ && next->entry_->granted() && next->entry_->refresh(now)) turn_of(next);

@@ -32,7 +32,8 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   /// @param path as the user calls it; below the chroot
   /// @param group of locks whose numbers it counts for
   /// @param max_hold how long one caller may hold; zero: for ever
-  fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group = {}, duration max_hold = {});
+  fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group = {}, duration max_hold = {},
+            hand_off how = hand_off::ensemble);
   /// Releases what is held, ends every wait, gives up every place.
   void shut() noexcept;
 
@@ -62,6 +63,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   const std::string path_;
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
   lock_counts& counts_;
+  const hand_off how_;
   bool shut_ = false;
   const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
   wait_list line_;                                   // the calls that wait; their order does not matter
@@ -109,8 +111,8 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
 
   void start();
   void refuse_try();
-  void give_up();
-  std::unique_ptr<former_place> leave_for_another();
+  void give_up(bool closed = false);
+  std::unique_ptr<former_place> leave_for_another(bool closed);
   std::shared_ptr<queue_entry> step_out();
   void conclude(waiter::outcome what);
   void fail(const failure& why);

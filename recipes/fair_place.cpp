@@ -121,19 +121,19 @@ failure fair_place::place_lost() const {
 void fair_place::start() {
   asked_to_release_ = false;
   auto& core = line_->core_;
-  entry_ =
-      std::make_shared<queue_entry>(core, line_->absolute_, rule_of(contender_kind::lock), *this, line_->neighbours_);
+  entry_ = std::make_shared<queue_entry>(core, line_->absolute_, rule_of(contender_kind::lock), *this,
+                                         line_->neighbours_, line_->how_);
   entry_->start(how_, std::move(line_->former_));
 }
 
-void fair_place::give_up() {
-  if (const auto left = step_out()) left->leave();
+void fair_place::give_up(bool closed) {
+  if (const auto left = step_out()) left->leave(closed);
 }
 
 /// @pre it has been the owner's.
-std::unique_ptr<former_place> fair_place::leave_for_another() {
+std::unique_ptr<former_place> fair_place::leave_for_another(bool closed) {
   const auto left = step_out();
-  return left ? left->leave_for_another(left->first_turn() + 1) : nullptr;
+  return left ? left->leave_for_another(left->first_turn() + 1, closed) : nullptr;
 }
 
 /// @returns its ticket, if it has one.

@@ -6,6 +6,7 @@
 
 #include "base/process.hpp"
 #include "recipes/key_table.hpp"
+#include "recipes/lock_object.hpp"
 
 namespace latchkey {
 
@@ -51,6 +52,7 @@ class key_tables {
  private:
   std::shared_ptr<key_table> of(std::shared_ptr<client_core> core) {
     if (home_.left()) core->monitor().run([] {});  // throws
+    require_peers(*core, lock_.how, keys_.root());
     const std::lock_guard lock{mutex_};
     auto& table = tables_[core];
     if (!table) {

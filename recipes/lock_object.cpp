@@ -18,6 +18,11 @@ void log_wrong_unlock(const std::string& path, const char* call) {
       {{"path", path}});
 }
 
+void require_peers(client_core& core, hand_off how, const std::string& path) {
+  if (how == hand_off::ensemble || core.peers() != nullptr) return;
+  throw error{errc::bad_option, "the option how asks for a direct hand-off; set client_options::peers, too", path};
+}
+
 std::uint64_t new_holder() noexcept {
   static std::atomic<std::uint64_t> last{0};
   return ++last | (std::uint64_t{1} << 63);

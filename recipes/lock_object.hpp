@@ -27,6 +27,9 @@ inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_p
 /// Logs that somebody else than the holder has called `unlock()` or `unlock_shared()`.
 void log_wrong_unlock(const std::string& path, const char* call);
 
+/// @throws error bad_option if locks of this client cannot be handed off so
+void require_peers(client_core& core, hand_off how, const std::string& path);
+
 /// Stands for a holder that is no fiber: a guard that has been moved. Unlike any fiber.
 std::uint64_t new_holder() noexcept;
 

@@ -116,6 +116,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
 
 reentrant_mutex::reentrant_mutex(client& owner, std::string path, mutex_options options) : path_{std::move(path)} {
   detail::validate_lock_path(path_);
+  detail::require_peers(*owner.core(), options.how, path_);
   state_ = std::make_shared<detail::reentrance>(owner, path_, options);
 }
 

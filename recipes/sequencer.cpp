@@ -64,6 +64,7 @@ void validate_node_of_queue(const std::string& node) {
 }  // namespace
 
 sequencer sequencer_of(const grant& held) {
+  if (const auto& state = detail::grant_state::of(held)) state->give_out();
   if (held) return {detail::grant_state::of(held)->node(), held.fence()};
   throw error{errc::lock_lost, "the grant has ended; take the lock, and make the sequencer while it is held"};
 }

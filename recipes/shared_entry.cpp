@@ -6,7 +6,7 @@
 namespace latchkey::detail {
 
 shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind,
-                           lock_counts& counts, duration linger, duration max_hold)
+                           lock_counts& counts, duration linger, duration max_hold, hand_off how)
     : core_{std::move(core)},
       path_{std::move(path)},
       counts_{counts},
@@ -17,7 +17,8 @@ shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, 
           *core_, *absolute_, rule_of(kind), [this](std::string_view node) { return entry_ && entry_->node() == node; },
           [this] { on_remote_waiters(); })},
       kind_{rule_of(kind)},
-      linger_{linger} {}
+      linger_{linger},
+      how_{how} {}
 
 void shared_entry::open() {
   core_->monitor().run([this] { begin(); });
@@ -80,9 +81,9 @@ void shared_entry::gate_opened() {
 void shared_entry::take() {
   if (core_->failed()) return on_failure(*core_->failed());
   state_ = state::queueing;
-  used_ = rested_ = asked_to_release_ = false;
+  used_ = rested_ = asked_to_release_ = bound_ = false;
   turns_ = 0;
-  entry_ = std::make_shared<queue_entry>(core_, absolute_, kind_, *this);
+  entry_ = std::make_shared<queue_entry>(core_, absolute_, kind_, *this, nullptr, how_);
   entry_->start(patience_of(line_.front()->once), std::move(former_));
 }
 
@@ -97,12 +98,12 @@ std::shared_ptr<queue_entry> shared_entry::release() {
 }
 
 void shared_entry::give_up() {
-  if (const auto left = release()) left->leave();
+  if (const auto left = release()) left->leave(closed());
 }
 
 void shared_entry::give_up_for_another() {
   if (!follows_on()) return give_up();
-  if (const auto left = release()) former_ = left->leave_for_another(turns_);
+  if (const auto left = release()) former_ = left->leave_for_another(turns_, closed());
 }
 
 void shared_entry::rest_if_unwanted(time_point now) {

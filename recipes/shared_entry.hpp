@@ -67,7 +67,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   /// @param linger how long the entry is kept; zero: not at all
   /// @param max_hold how long one caller may hold; zero: for ever
   shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, lock_counts& counts,
-               duration linger, duration max_hold);
+               duration linger, duration max_hold, hand_off how = hand_off::ensemble);
   ~shared_entry() = default;
 
   /// @returns whether callers hold it.
@@ -79,6 +79,8 @@ class shared_entry : public entry_listener, public session_observer, public std:
   virtual void go_on(time_point now) = 0;
   /// Ends every grant.
   virtual void let_go() = 0;
+  /// @returns whether no grant of the entry is in use, and its end may be told to the process of the one behind.
+  virtual bool closed() const noexcept { return false; }
   /// @returns whether an entry may take over the token of the former one.
   virtual bool follows_on() const noexcept { return true; }
   /// It is idle. May be told again, from inside any of its calls.
@@ -131,6 +133,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   bool used_ = false;    // a caller has been let in
   bool rested_ = false;  // since the last one
   bool asked_to_release_ = false;
+  bool bound_ = false;       // a grant of it still means something to others than its callers
   bool releasing_ = false;   // a transaction that deletes its node is under way: it is not passed on
   std::uint32_t turns_ = 0;  // the number of the next turn
 
@@ -147,6 +150,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
 
   const rule& kind_;
   const duration linger_;
+  const hand_off how_;
   std::uint64_t observing_ = 0;
   time_point until_;  // it rests
   timer_id timer_;    // of one rest or more: it goes on when the entry is used again

@@ -8,7 +8,7 @@ latchkey_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # `a|b`: one of them will do, the first is what gets installed. Two versions of Boost cannot be installed side by side.
 latchkey_packages=(
   g++ cmake ninja-build pkgconf
-  libzookeeper-mt-dev 'libboost-fiber-dev|libboost-fiber1.81-dev' libfmt-dev nlohmann-json3-dev
+  libzookeeper-mt-dev 'libboost-fiber-dev|libboost-fiber1.81-dev' libfmt-dev nlohmann-json3-dev libsodium-dev
   doctest-dev libcli11-dev
   # The servers of the test ensemble. Only the package zookeeperd would start one by itself.
   libzookeeper-java default-jre-headless

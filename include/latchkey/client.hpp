@@ -17,6 +17,7 @@
 #include <latchkey/error.hpp>
 #include <latchkey/export.hpp>
 #include <latchkey/grant.hpp>
+#include <latchkey/hand_off.hpp>
 #include <latchkey/metrics.hpp>
 #include <latchkey/trace.hpp>
 
@@ -115,6 +116,10 @@ struct client_options {
   std::string tls{};
   /// When a grant counts as lost.
   loss_policy when_lost = loss_policy::at_deadline;
+  /// Where datagrams of other clients arrive, for locks with `hand_off::direct`. Nothing: no socket is opened. Refused
+  /// with an `acl` that lets somebody read nodes who may not delete them: the data of a node says how its release is
+  /// authenticated.
+  std::optional<peer_options> peers{};
   /// Told of events of the session and the locks, one at a time, on the client's event thread. It must not suspend a
   /// fiber. An exception that it throws ends the process, after a log line that names the event. A slow observer delays
   /// other callbacks and nothing else.

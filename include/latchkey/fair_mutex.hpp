@@ -30,6 +30,8 @@ struct fair_mutex_options {
   /// As `mutex_options::max_hold`. If the next place in line is of the same object, it waits for the `unlock()`, too, and
   /// those behind it with it: give each caller an object of its own where that is too long.
   saturating<std::chrono::milliseconds> max_hold{};
+  /// As `mutex_options::how`.
+  hand_off how = hand_off::ensemble;
 };
 
 /// An exclusive lock with an entry of its own for every caller.

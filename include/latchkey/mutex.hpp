@@ -36,6 +36,8 @@ struct mutex_options {
   /// callers of this object wait for the `unlock()`, as after any loss. `grant::valid_until()` and
   /// `grant::stop_token(before)` are about the lease, and do not foresee it. Zero: for ever.
   saturating<std::chrono::milliseconds> max_hold{};
+  /// How the lock passes to the next process. Anything but `ensemble` needs `client_options::peers`.
+  hand_off how = hand_off::ensemble;
 };
 
 /// An exclusive lock shared by all processes that open the same path of the same ensemble.

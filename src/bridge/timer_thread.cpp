@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/timer_thread.hpp"
 
+#include <poll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -12,8 +14,8 @@
 
 namespace latchkey::detail {
 
-timer_thread::timer_thread(std::shared_ptr<monitor> timers)
-    : timers_{std::move(timers)}, fd_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)} {
+timer_thread::timer_thread(std::shared_ptr<monitor> timers, udp_port* port)
+    : timers_{std::move(timers)}, port_{port}, fd_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)} {
   if (fd_ < 0) {
     throw std::system_error{errno, std::generic_category(),
                             "no timer could be created (timerfd_create); raise the limit of open files"};
@@ -42,9 +44,20 @@ void timer_thread::stop() {
 void timer_thread::run() {
   while (!stopping_) {
     timers_->run_due();  // arms the timerfd for the next
-    std::uint64_t expirations = 0;
-    while (::read(fd_, &expirations, sizeof expirations) < 0 && errno == EINTR) {
+    sleep();
+  }
+}
+
+void timer_thread::sleep() {
+  if (port_ != nullptr) {
+    std::array<pollfd, 2> ready{pollfd{fd_, POLLIN, 0}, pollfd{port_->descriptor(), POLLIN, 0}};
+    while (::poll(ready.data(), ready.size(), -1) < 0 && errno == EINTR) {
     }
+    if (ready[1].revents != 0) timers_->run([this] { port_->receive(); });
+    if (ready[0].revents == 0) return;
+  }
+  std::uint64_t expirations = 0;
+  while (::read(fd_, &expirations, sizeof expirations) < 0 && errno == EINTR) {
   }
 }
 

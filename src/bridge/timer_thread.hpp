@@ -8,15 +8,18 @@
 #include <thread>
 
 #include "bridge/monitor.hpp"
+#include "bridge/udp_port.hpp"
 
 namespace latchkey::detail {
 
 /// Deadlines, proofs and losses have this thread to themselves: no callback of a user runs on it.
-/// Sleeps in a timerfd on CLOCK_BOOTTIME, which fires right after the machine was resumed.
+/// Sleeps in a timerfd on CLOCK_BOOTTIME, which fires right after the machine was resumed. Receives the datagrams of a
+/// port, if there is one: a few, then the timers that are due, so that a flood delays no proof.
 class timer_thread {
  public:
   /// @throws std::system_error when there are no more file descriptors or threads.
-  explicit timer_thread(std::shared_ptr<monitor> timers);
+  /// @param port may be null; it must outlive the thread
+  explicit timer_thread(std::shared_ptr<monitor> timers, udp_port* port = nullptr);
   ~timer_thread();
   timer_thread(const timer_thread&) = delete;
   timer_thread& operator=(const timer_thread&) = delete;
@@ -26,9 +29,11 @@ class timer_thread {
 
  private:
   void run();
+  void sleep();
   void wake_at(time_point time) noexcept;
 
   std::shared_ptr<monitor> timers_;
+  udp_port* const port_;
   int fd_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

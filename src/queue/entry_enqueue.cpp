@@ -73,7 +73,7 @@ request queue_entry::creation() {
   prefix_ = entry_prefix(unique_id(), *kind_);
   return {.kind = operation::create,
           .path = join(*path_, prefix_),
-          .data = listener_->record(core_->options().label, *kind_),
+          .data = record(),
           .mode = create_mode::ephemeral_sequential};
 }
 
@@ -135,6 +135,7 @@ bool queue_entry::take_number() {
   const auto number = kind_->number(last_component(node_));
   if (!number || *number > last_number) return false;
   if (line_) line_->enter(*this, *number, through());
+  if (auto* const others = peers()) others->add(std::string{last_component(node_)});
   if (!std::exchange(queued_, true)) listener_->on_queued();
   return true;
 }

@@ -10,13 +10,13 @@
 
 namespace latchkey::detail {
 
-std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn) {
+std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn, bool closed) {
   constexpr auto enough = std::numeric_limits<std::uint32_t>::max() / 2;  // turns: a token has no room for more
   turn = std::max(turn, first_turn_);
   const bool of_use =
       state_ == state::granted && kind_->exclusive() && turn < enough && !followed() && through().connected();
   if (!of_use) {
-    leave();
+    leave(closed);
     return nullptr;
   }
   const auto self = shared_from_this();
@@ -26,6 +26,8 @@ std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn)
     left->last = std::move(behind_->last);
     left->behind = behind_->count;
   }
+  tell_peers(closed);
+  bind_node(closed);
   core_->reaper().remove_soon(node_);
   finish();
   step_out();

@@ -76,22 +76,24 @@ void queue_entry::watch(const std::string& name, bool alone) {
   become(state::waiting);
   waited_ = true;
   forget_watch();
-  blocker_ = std::make_unique<blocker>();
+  blocker_ = std::make_shared<blocker>();
   blocker_->alone = alone;
   blocker_->watch = through().submit(
       {.kind = operation::get, .path = join(*path_, name)},
-      unless_stale([name](queue_entry& self, const reply& read) { self.on_watch_set(name, read.code); }),
-      [self = shared_from_this(), step = step_, name](watch_event event) {
-        if (self->step_ == step) self->on_blocker_event(name, event);
+      unless_stale([name](queue_entry& self, const reply& read) { self.on_watch_set(name, read); }),
+      [who = weak_from_this(), core = core_.get(), step = step_, name, at = blocker_](watch_event event) {
+        core->monitor().cancel(at->overdue);  // `see_off` leaves the watch behind
+        const auto self = who.lock();
+        if (self && self->step_ == step) self->on_blocker_event(name, event);
       });
   delayed();
 }
 
-void queue_entry::on_watch_set(const std::string& name, reply_code code) {
-  if (code == reply_code::ok) return;
+void queue_entry::on_watch_set(const std::string& name, const reply& read) {
+  if (read.code == reply_code::ok) return subscribe(name, read);
   blocker_->watch = {};
-  if (code == reply_code::no_node) return on_blocker_gone(name);
-  if (!explain(code)) resume();
+  if (read.code == reply_code::no_node) return on_blocker_gone(name);
+  if (!explain(read.code)) resume();
 }
 
 void queue_entry::on_blocker_event(const std::string& name, watch_event event) {

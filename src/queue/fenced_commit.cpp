@@ -72,10 +72,12 @@ void fenced_commit::send() {
   if (removes_) all.steps.push_back({.what = step::operation::remove, .path = node_});
   state_ = state::sent;
   was_sent_ = true;
+  held_->transaction_sent();
   core_.session().submit(std::move(all), then(&fenced_commit::on_answer));
 }
 
 void fenced_commit::on_answer(const reply& answer) {
+  if (!is_lost(answer.code) && answer.code != reply_code::session_over) held_->transaction_answered();
   switch (answer.code) {
     case reply_code::ok:
       end_release(true);

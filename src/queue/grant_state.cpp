@@ -34,6 +34,8 @@ void grant_state::begin_again(const std::string& node, fencing_token fence, time
   if (lease_ != present) lease_ = present;  // counting its owners costs as much as reading a clock
   node_ = node;
   other_nodes_.clear();
+  given_out_.store(false, std::memory_order_relaxed);
+  unanswered_ = 0;
   fence_ = fence;
   since_ = now;
   stop_.reset();

@@ -59,6 +59,8 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   std::stop_token stop_token(duration before);
   std::stop_token release_token();
   bool asked_to_release();
+  /// The name of its node is about to be given to others. To be called before one looks whether it is held.
+  void give_out() noexcept { given_out_.exchange(true); }
   bool wait_for_end(duration timeout);
 
   // With the monitor:
@@ -67,6 +69,15 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   void lose(loss_reason why);
   void release(time_point now);
   void release() { release(core_->monitor().now()); }
+  void transaction_sent() noexcept { ++unanswered_; }
+  void transaction_answered() noexcept { --unanswered_; }
+  /// Once it has ended. @returns whether its node still means something: to whoever has been given its name, or to a
+  /// transaction that has not been answered.
+  bool bound() noexcept {
+    bool none = false;  // it is written, so that whoever gives one out after this finds the grant ended
+    return !given_out_.compare_exchange_strong(none, false) || unanswered_ != 0;
+  }
+
   /// A transaction that gives up the place is about to be sent. It is not held until that is known not to have happened.
   void begin_release() { apply(grant_event::release_sent); }
   void resume() { apply(grant_event::release_refused); }
@@ -99,6 +110,8 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   std::optional<std::stop_source> stop_;
   std::vector<warning> warnings_;
   std::optional<std::stop_source> release_;
+  std::atomic<bool> given_out_{false};
+  std::uint32_t unanswered_ = 0;
   std::atomic<bool> asked_{false};
   std::atomic<bool> watched_{false};  // its node, for being asked
   std::vector<std::shared_ptr<wait_point>> waiters_;

@@ -7,11 +7,18 @@
 
 #include <fmt/format.h>
 
+#include "base/path.hpp"
+
 namespace latchkey::detail {
 
 queue_entry::queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, const rule& kind,
-                         entry_listener& listener, std::shared_ptr<neighbours> line)
-    : core_{std::move(core)}, path_{std::move(path)}, listener_{&listener}, line_{std::move(line)}, kind_{&kind} {}
+                         entry_listener& listener, std::shared_ptr<neighbours> line, hand_off how)
+    : core_{std::move(core)},
+      path_{std::move(path)},
+      listener_{&listener},
+      line_{std::move(line)},
+      kind_{&kind},
+      how_{how} {}
 
 queue_entry::~queue_entry() {
   if (state_ != state::over) finish();
@@ -135,10 +142,11 @@ void queue_entry::on_parent_gone() {
 
 // End ----------
 
-void queue_entry::leave() {
+void queue_entry::leave(bool closed) {
   if (state_ == state::over) return;
   const auto self = shared_from_this();
-  release_node();
+  tell_peers(closed);
+  release_node(closed);
   finish();
   step_out();
 }
@@ -186,10 +194,12 @@ bool queue_entry::explain(reply_code code) {
 void queue_entry::forget_watch() {
   if (blocker_) through().forget(blocker_->watch);
   blocker_ = nullptr;
+  if (peers() && !node_.empty()) peers()->unsubscribe(std::string{last_component(node_)});
 }
 
 /// Whatever there is of our node in this session is handed to the reaper. A create under way looks after itself.
-void queue_entry::release_node() {
+void queue_entry::release_node(bool closed) {
+  bind_node(closed);
   if (replacement_) {  // one of the two is not there
     core_->reaper().remove_alone(*replacement_);
     core_->reaper().remove_alone(node_);
@@ -203,6 +213,7 @@ void queue_entry::release_node() {
 }
 
 void queue_entry::forget_node() {
+  forget_peers();
   core_->lease_keeper().remove(*this);
   core_->own_nodes().remove(*this);
   node_.clear();
@@ -215,6 +226,7 @@ void queue_entry::forget_node() {
 
 void queue_entry::finish() {
   become(state::over);
+  forget_peers();
   releasing_ = false;
   forget_watch();
   core_->remove_observer(observing_);

@@ -47,13 +47,15 @@ namespace latchkey::detail {
 class queue_entry final : public session_observer,
                           public holder,
                           public neighbour,
+                          public peer_listener,
                           public std::enable_shared_from_this<queue_entry> {
  public:
   /// @param path absolute path of the lock; shared by its entries
   /// @param kind what it is, and what it waits for
   /// @param line the entries among which it finds its neighbours; may be empty
+  /// @param how it hears of the release of the one ahead, and tells its own; of an exclusive kind, if not by the ensemble
   queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, const rule& kind,
-              entry_listener& listener, std::shared_ptr<neighbours> line = {});
+              entry_listener& listener, std::shared_ptr<neighbours> line = {}, hand_off how = hand_off::ensemble);
   ~queue_entry();
   queue_entry(const queue_entry&) = delete;
   queue_entry& operator=(const queue_entry&) = delete;
@@ -82,14 +84,15 @@ class queue_entry final : public session_observer,
   bool explain(reply_code code);
 
   /// Leaves the queue, in whatever state it is. The listener is told nothing more; no node stays behind.
-  void leave();
+  /// @param closed no grant of it is in use, and each of its transactions has been answered: the one behind may be told
+  void leave(bool closed = false);
   /// As `leave`, for several entries of one client: one transaction deletes their nodes, if the connection is there.
   static void leave_together(const std::vector<std::shared_ptr<queue_entry>>& all);
 
   /// As `leave`, but the node is kept for a moment (`reaper::remove_soon`) for the next entry.
   /// @param turn the number of the next turn; 0 if there was none yet
   /// @returns what to give to the next entry; nothing if it could not use it.
-  std::unique_ptr<former_place> leave_for_another(std::uint32_t turn);
+  std::unique_ptr<former_place> leave_for_another(std::uint32_t turn, bool closed = false);
 
   /// @pre granted. @returns whether the grant can be relied on now. If not, a proof is asked for: when it arrives the
   /// listener is told `on_granted`, otherwise the entry queues again.
@@ -139,6 +142,7 @@ class queue_entry final : public session_observer,
   struct blocker {
     watch_id watch;
     bool alone = false;  // nobody else was ahead
+    timer_id overdue;    // its owner has said that it is closed, and its node is still there
   };
   /// Those behind, when a list has let it in.
   struct behind {
@@ -159,6 +163,7 @@ class queue_entry final : public session_observer,
   void on_node_seen(bool asked_to_release, std::int64_t czxid) override;
   void on_node_gone() override;
   void on_node_unseen(reply_code why) override;
+  void on_released(const std::string& ahead) override;
 
   void on_line_forgotten() override { look_again(); }
   void on_parent_gone() override;
@@ -176,7 +181,7 @@ class queue_entry final : public session_observer,
   void fail(errc code, std::string what);
   void finish();
   void forget_watch();
-  void release_node();
+  void release_node(bool closed = false);
   void forget_node();
 
   // entry_enqueue.cpp
@@ -219,12 +224,21 @@ class queue_entry final : public session_observer,
   void decide(const reply& listed);
   bool is_last_of_its_kind(const std::vector<std::string>& children) const;
   void watch(const std::string& name, bool alone);
-  void on_watch_set(const std::string& name, reply_code code);
+  void on_watch_set(const std::string& name, const reply& read);
   void on_blocker_event(const std::string& name, watch_event event);
   void on_blocker_gone(const std::string& name);
   bool follow(std::string_view name);
   void wait_for_neighbour();
   void step_out();
+
+  // entry_peers.cpp
+  std::string record() const;
+  void subscribe(const std::string& name, const reply& read);
+  void see_off(const std::string& name);
+  void tell_peers(bool closed);
+  void bind_node(bool closed);
+  void forget_peers();
+  detail::peers* peers() const noexcept { return how_ == hand_off::ensemble ? nullptr : core_->peers(); }
 
   // entry_grant.cpp
   bool unseen() const;
@@ -251,6 +265,7 @@ class queue_entry final : public session_observer,
   const std::shared_ptr<neighbours> line_;
   const rule* kind_;
   // Packed: many entries may wait.
+  const hand_off how_;
   patience patience_ = patience::wait;
   state state_ = state::over;
   reply_code created_{};
@@ -270,7 +285,7 @@ class queue_entry final : public session_observer,
   std::int64_t czxid_ = 0;  // of our tokens; 0: not known yet
   std::unique_ptr<failure> parent_failure_;
   std::unique_ptr<std::string> replacement_;  // the path of the node to be, of another kind
-  std::unique_ptr<blocker> blocker_;
+  std::shared_ptr<blocker> blocker_;
   std::unique_ptr<behind> behind_;
 };
 

@@ -14,6 +14,7 @@
 #include "base/secrets.hpp"
 #include "bridge/blocked_signals.hpp"
 #include "bridge/resolver.hpp"
+#include "bridge/udp_port.hpp"
 #include "bridge/zookeeper_connector.hpp"
 #include "session/client_core.hpp"
 #include "session/simulated_servers.hpp"
@@ -22,6 +23,22 @@ namespace latchkey {
 namespace {
 
 std::int64_t ceil_ms(detail::duration time) { return std::chrono::ceil<std::chrono::milliseconds>(time).count(); }
+
+/// Whoever can read an entry, but not delete it, could forge its release.
+void require_closed_to_readers(const std::vector<acl_entry>& acl) {
+  for (const auto& each : acl) {
+    const bool reads = each.permissions.find('r') != std::string::npos;
+    const bool deletes = std::any_of(acl.begin(), acl.end(), [&](const acl_entry& other) {
+      return other.scheme == each.scheme && other.id == each.id && other.permissions.find('d') != std::string::npos;
+    });
+    if (reads && !deletes) {
+      throw error{errc::bad_option,
+                  fmt::format("client_options::peers needs an acl in which whoever may read may delete, and {}:{} may "
+                              "not; give it d, or leave peers out",
+                              each.scheme, each.id)};
+    }
+  }
+}
 
 void validate(const client_options& options) {
   using namespace std::chrono_literals;
@@ -45,6 +62,7 @@ void validate(const client_options& options) {
   std::size_t bytes = 0;
   for (const auto& each : options.acl) bytes += each.scheme.size() + each.id.size();
   for (const auto& each : options.authentication) bytes += each.scheme.size() + each.data.size();
+  if (options.peers) require_closed_to_readers(options.acl);
   if (bytes > 64 * 1024) refuse("client_options::acl and authentication must be at most 64 KiB together");
 }
 
@@ -156,9 +174,12 @@ client::client(std::string connect_string, client_options options) {
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
       servers.hosts, options.session_timeout, std::move(options.authentication), options.acl, std::move(options.tls)});
   auto monitor = std::make_shared<detail::monitor>(&boottime_clock::now);
-  core_ = {new detail::client_core{std::move(options), servers, std::move(monitor), std::move(opener)},
+  auto port =
+      options.peers ? std::make_unique<detail::udp_port>(options.peers->listen, options.peers->advertise) : nullptr;
+  auto* const receiving = port.get();
+  core_ = {new detail::client_core{std::move(options), servers, std::move(monitor), std::move(opener), std::move(port)},
            &destroy_unless_forked};
-  core_->start_timers();
+  core_->start_timers(receiving);
   const auto patience = std::max<std::chrono::milliseconds>(core_->options().connect_timeout, least_for_name_servers);
   require_resolvable(core_->monitor(), std::move(servers.hosts), patience);
   core_->monitor().run([this] { core_->open(); });

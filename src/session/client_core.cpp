@@ -65,7 +65,7 @@ void call(const std::function<void(const Told&)>& callback, const Told& with) {
 }  // namespace
 
 client_core::client_core(client_options options, const connect_string& servers, std::shared_ptr<detail::monitor> own,
-                         std::unique_ptr<connector> opener)
+                         std::unique_ptr<connector> opener, std::unique_ptr<datagram_port> port)
     : options_{std::move(options)},
       chroot_{servers.chroot},
       monitor_{std::move(own)},
@@ -78,6 +78,7 @@ client_core::client_core(client_options options, const connect_string& servers, 
       outage_{*monitor_, fmt::format("{}", fmt::join(servers.hosts, ",")), options_.connect_timeout,
               [this](duration lasted) { report_outage(lasted); }},
       waiting_calls_{*monitor_, options_.report_waits_after} {
+  if (port) peers_.emplace(*monitor_, std::move(port));
   reaper_.when_reassessed([this](const std::string& node) {
     for_each_observer([&](session_observer& observer) { observer.on_reassessed(node); });
   });
@@ -129,6 +130,7 @@ void client_core::on_connected(bool new_session) {
        {"outage_ms", outage ? fmt::to_string(to_ms(*outage).count()) : std::string{}}});
   // The order is the order on the wire: first what is to be deleted (but for what is gathered), then proofs, then who
   // queues, then what nobody waits for.
+  if (peers_) peers_->on_connected(info.server);
   reaper_.on_connected();
   keeper_.on_connected(new_session ? std::optional{session_.opened_at()} : std::nullopt);
   tell({.what = client_event::kind::connected, .outage = to_ms(outage.value_or(duration{}))});

@@ -22,6 +22,7 @@
 #include "session/open_parents.hpp"
 #include "session/outage.hpp"
 #include "session/own_nodes.hpp"
+#include "session/peers.hpp"
 #include "session/reaper.hpp"
 #include "session/session.hpp"
 #include "session/waiting_calls.hpp"
@@ -59,8 +60,9 @@ class session_observer {
 /// Locks share the ownership, so that a closed core outlives its `client`.
 class client_core final : session_listener {
  public:
+  /// @param port to other clients; may be null
   client_core(client_options options, const connect_string& servers, std::shared_ptr<monitor> own,
-              std::unique_ptr<connector> opener);
+              std::unique_ptr<connector> opener, std::unique_ptr<datagram_port> port = {});
   ~client_core();
   client_core(const client_core&) = delete;
   client_core& operator=(const client_core&) = delete;
@@ -72,6 +74,8 @@ class client_core final : session_listener {
   detail::own_nodes& own_nodes() noexcept { return own_nodes_; }
   detail::open_parents& open_parents() noexcept { return open_parents_; }
   detail::waiting_calls& waiting_calls() noexcept { return waiting_calls_; }
+  /// @returns null without `client_options::peers`.
+  detail::peers* peers() noexcept { return peers_ ? &*peers_ : nullptr; }
   const client_options& options() const noexcept { return options_; }
 
   /// @returns the numbers of a group of locks; they live as long as this client. Without the monitor.
@@ -125,7 +129,8 @@ class client_core final : session_listener {
   }
 
   /// Starts the thread that runs the timers. Without the monitor. (A simulation runs them itself.)
-  void start_timers() { timers_ = std::make_unique<timer_thread>(monitor_); }
+  /// @param port whose datagrams it receives; may be null
+  void start_timers(udp_port* port = nullptr) { timers_ = std::make_unique<timer_thread>(monitor_, port); }
   /// Ends both threads, except one that has been abandoned. Without the monitor, after `close`.
   void stop_threads();
 
@@ -165,6 +170,7 @@ class client_core final : session_listener {
   detail::open_parents open_parents_;
   outage outage_;
   detail::waiting_calls waiting_calls_;
+  std::optional<detail::peers> peers_;
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;

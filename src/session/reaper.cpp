@@ -31,6 +31,14 @@ std::vector<std::string> reaper::remaining(const std::string& parent, const std:
   return left;
 }
 
+bool reaper::owes_bound(const std::string& parent) const {
+  const auto below = parent + '/';
+  for (auto at = bound_.lower_bound(below); at != bound_.end() && at->starts_with(below); ++at) {
+    if (parent_of(*at) == parent) return true;
+  }
+  return false;
+}
+
 std::uint64_t reaper::add(obligation what) {
   const auto id = ++last_;
   const auto& added = obligations_.emplace(id, std::move(what)).first->second;
@@ -80,6 +88,7 @@ void reaper::on_session_over() {
   gathered_.clear();
   removed_.clear();
   disregarded_.clear();
+  bound_.clear();
   obligations_.clear();
   refused_.clear();
 }
@@ -223,7 +232,10 @@ void reaper::conclude(std::uint64_t id, reply_code code) {
       obligations_.erase(at);
       return remember_refused(path, code);
   }
-  if (what.prefix.empty()) removed_.erase(what.path);
+  if (what.prefix.empty()) {
+    removed_.erase(what.path);
+    bound_.erase(what.path);
+  }
   obligations_.erase(at);
 }
 

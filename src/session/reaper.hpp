@@ -64,6 +64,13 @@ class reaper {
   /// Deletes the child of `parent` whose name begins with `prefix`, if the create whose reply was lost has made one.
   void remove_unknown(std::string parent, std::string prefix);
 
+  /// The node at `path`, about to be handed over, means something to others until it is gone: they have been given its
+  /// name, or a transaction that checks it has not been answered.
+  void bind(std::string path) { bound_.insert(std::move(path)); }
+  /// @returns whether such a child of `parent` may be there still.
+  bool owes_bound(const std::string& parent) const;
+  bool binds(const std::string& path) const { return bound_.contains(path); }
+
   /// @returns `children` of `parent` without those that are being deleted, which hold nothing.
   std::vector<std::string> remaining(const std::string& parent, const std::vector<std::string>& children) const;
 
@@ -129,6 +136,7 @@ class reaper {
   std::size_t gather_beyond_ = 8;
   std::map<std::uint64_t, obligation> obligations_;  // in the order they arose
   std::set<std::string> disregarded_;
+  std::set<std::string, std::less<>> bound_;
   std::unordered_set<std::string_view> removed_;  // the paths of those whose names are known, and of the disregarded
   numbers kept_;                                  // the oldest first
   timer_id patience_;                             // with the oldest of them, from its beginning on or later

@@ -31,6 +31,7 @@ history::history(const history_plan& plan)
     : plan_{plan},
       time_{plan.seed},
       ensemble_{time_, plan.weather},
+      network_{time_, plan.datagrams},
       queues_{ensemble_, queue_paths(), *this},
       deletions_{time_to_learn(plan), plan.timeout} {
   faults_until_ = time_.now() + plan_.faults;
@@ -38,7 +39,8 @@ history::history(const history_plan& plan)
   ensemble_.create("/data");
   for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) ensemble_.create(data_path(lock));
   for (unsigned i = 0; i < plan_.clients; ++i) {
-    clients_.push_back(std::make_unique<simulated_client>(ensemble_, options_of(plan_)));
+    auto* const network = plan_.direct > 0 && time_.random().chance(plan_.direct) ? &network_ : nullptr;
+    clients_.push_back(std::make_unique<simulated_client>(ensemble_, options_of(plan_), std::string{}, network));
     clients_.back()->core()->reaper().gather_beyond(plan_.gather_beyond);
     if (plan_.locks[0].settings.family == lock_family::keys) add_table(plan_.locks[0].settings);
     for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) {
@@ -60,6 +62,7 @@ void history::add_object(unsigned client, unsigned lock) {
   auto settings = plan.settings;
   if (plan.mixed) settings.family = time_.random().coin() ? lock_family::fair : lock_family::turns;
   if (plan_.groups > 0 && time_.random().chance(plan_.groups)) make_group(settings, lock);
+  settings.how = draw_hand_off();
   const auto number = static_cast<unsigned>(objects_.size());
   auto& object = *objects_.emplace_back(make_object(client, lock, settings));
   object.client_number = client;
@@ -102,7 +105,13 @@ std::unique_ptr<history::lock_object> history::make_object(unsigned client, unsi
 /// All keys of a client are in one table.
 void history::add_table(const lock_settings& settings) {
   tables_.push_back(clients_.back()->key_table(
-      "/locks", {.turns = settings.turns, .linger = settings.linger, .max_hold = settings.max_hold}));
+      "/locks",
+      {.turns = settings.turns, .linger = settings.linger, .max_hold = settings.max_hold, .how = draw_hand_off()}));
+}
+
+hand_off history::draw_hand_off() {
+  if (plan_.direct == 0 || !time_.random().chance(plan_.direct)) return hand_off::ensemble;
+  return time_.random().coin() ? hand_off::direct : hand_off::direct_then_sync;
 }
 
 history::~history() {

@@ -33,6 +33,8 @@ class history final : queue_watcher {
 
   /// @returns how many were sent, of one kind or in all.
   std::size_t requests(std::optional<request_kind> kind = {}) const;
+  /// @returns how many grants there were while the node of one that had told its release was still ahead.
+  std::size_t told() const noexcept { return told_; }
   std::uint64_t steps() const noexcept { return time_.steps(); }
   fake_ensemble& ensemble() noexcept { return ensemble_; }
   /// Told of every line of the story; for the eyes of whoever looks into a failure.
@@ -76,6 +78,7 @@ class history final : queue_watcher {
 
   void add_object(unsigned client, unsigned lock);
   void make_group(lock_settings& settings, unsigned lock);
+  hand_off draw_hand_off();
   void add_table(const lock_settings& settings);
   std::unique_ptr<lock_object> make_object(unsigned client, unsigned lock, const lock_settings& settings);
 
@@ -108,6 +111,7 @@ class history final : queue_watcher {
   void begin_grant(actor& who);
   void record_grant(actor& who, unsigned lock, detail::contender_kind kind, std::optional<std::size_t> writer);
   std::vector<std::pair<unsigned, detail::contender_kind>> locks_of(const actor& who) const;
+  bool is_given_up(const std::string& path) const;
   void look_at_queue(const actor& who, grant_record& grant, const queued_node* mine);
   void begin_downgrade(actor& who);
   void hunt(const actor& who);
@@ -138,6 +142,8 @@ class history final : queue_watcher {
   const history_plan plan_;
   simulation time_;
   fake_ensemble ensemble_;
+  fake_network network_;
+  std::size_t told_ = 0;
   std::optional<fault_injector> faults_;
   queue_record queues_;
   time_point faults_until_{};

@@ -106,6 +106,7 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
   auto patience = plan_.noticed_after;
   if (grant.kind == contender_kind::read) patience += settings.share_for;
   std::optional<time_point> base;
+  bool told = false;
   for (const auto& each : queues_.of(grant.lock)) {
     if (each.position < position && detail::blocks(each.kind, grant.kind)) {
       // A place that one of ours has given up may be there for a little longer: nobody of ours need wait for that.
@@ -114,6 +115,12 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
         return other->rests_on(each.node) && other->held.valid_until() > time_.now();
       });
       if (each.session == session && !used && who.object->handle.client().core()->reaper().removes(path)) continue;
+      // Of others, too, if it has been told.
+      if (network_.released(detail::last_component(path))) {
+        told = true;
+        continue;
+      }
+      if (plan_.direct > 0 && !used && is_given_up(path)) continue;
       ++grant.overtaken;
       if (listener_) tell("that overtakes " + path);
     }
@@ -121,6 +128,15 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
     if (!base) base = known_since();
     if (std::max(each.since, *base) + patience < time_.now()) grant.kept_waiting.push_back(each.position);
   }
+  if (told) ++told_;
+}
+
+/// A neighbour of its own client had the lock after it: then only the last of them tells others.
+bool history::is_given_up(const std::string& path) const {
+  return std::any_of(clients_.begin(), clients_.end(), [&](const auto& each) {
+    const auto& reaper = each->core()->reaper();
+    return reaper.removes(path) && !reaper.binds(path);
+  });
 }
 
 void history::begin_downgrade(actor& who) {

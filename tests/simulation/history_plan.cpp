@@ -107,6 +107,16 @@ void lose_transactions(history_plan& plan, random_source& random) {
   plan.long_wait = plan.timeout * 2;
 }
 
+/// Releases are told by datagram, which are lost, late, doubled and replayed.
+void tell_peers(history_plan& plan, random_source& random) {
+  plan.direct = random.coin() ? 1 : 0.6;
+  auto& datagrams = plan.datagrams;
+  if (random.coin()) datagrams.delay = {{}, plan.timeout / 4, 0.1, plan.timeout * 2};
+  if (random.coin()) datagrams.lost = 0.15;
+  if (random.coin()) datagrams.twice = 0.15;
+  if (random.coin()) datagrams.replayed = 0.3;
+}
+
 }  // namespace
 
 history_plan history_plan::draw(std::uint64_t seed) {
@@ -141,6 +151,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (!plan.operators && random.below(8) == 0) lose_transactions(plan, random);
   if (random.below(3) == 0) limit_holds(plan, random);
   if (random.below(3) == 0) draw_groups(plan, random);
+  if (random.coin()) tell_peers(plan, random);
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulation/fake_network.hpp"
 #include "simulation/fault_plan.hpp"
 #include "simulation/simulated_lock.hpp"
 
@@ -47,6 +48,8 @@ struct history_plan {
   double ambushed = 0;  ///< how many grants an operator waits for
   bool a_client_closes = false;
   fault_plan weather;
+  double direct = 0;  ///< how many clients have a port, and how many of their lock objects hand off directly
+  datagram_plan datagrams;
 
   static history_plan draw(std::uint64_t seed);
 

@@ -20,13 +20,16 @@
 #include "recipes/shared_state.hpp"
 #include "session/client_core.hpp"
 #include "simulation/fake_connector.hpp"
+#include "simulation/fake_network.hpp"
 
 namespace latchkey::testing {
 
 /// Its timers are those of the simulation. It must be destroyed before the ensemble and the simulation.
 class simulated_client {
  public:
-  explicit simulated_client(fake_ensemble& ensemble, client_options options = {}, std::string chroot = {})
+  /// @param network that its datagrams go through; null: it sends none. It must outlive the client
+  explicit simulated_client(fake_ensemble& ensemble, client_options options = {}, std::string chroot = {},
+                            fake_network* network = nullptr)
       : time_{ensemble.time()},
         monitor_{std::make_shared<detail::monitor>(time_.clock())},
         process_{time_.attach({[this] { return next_; }, [this] { next_ = monitor_->run_due(); }})} {
@@ -35,7 +38,10 @@ class simulated_client {
     auto opener = std::make_unique<fake_connector>(ensemble, options.session_timeout, process_);
     connector_ = opener.get();
     const detail::connect_string servers{{"fake:2181"}, std::move(chroot)};
-    core_ = std::make_shared<detail::client_core>(std::move(options), servers, monitor_, std::move(opener));
+    auto port =
+        network == nullptr ? nullptr : network->open(process_, [own = monitor_](const auto& what) { own->run(what); });
+    core_ = std::make_shared<detail::client_core>(std::move(options), servers, monitor_, std::move(opener),
+                                                  std::move(port));
     core_->monitor().run([this] { core_->open(); });
   }
 
@@ -70,8 +76,9 @@ class simulated_client {
     return made;
   }
 
-  std::shared_ptr<detail::fair_line> fair_line(std::string path, duration max_hold = {}) {
-    return std::make_shared<detail::fair_line>(core_, std::move(path), std::string{}, max_hold);
+  std::shared_ptr<detail::fair_line> fair_line(std::string path, duration max_hold = {},
+                                               hand_off how = hand_off::ensemble) {
+    return std::make_shared<detail::fair_line>(core_, std::move(path), std::string{}, max_hold, how);
   }
 
   std::shared_ptr<detail::group_lock> group(std::vector<detail::group_member> members, detail::group_goal goal,

@@ -32,13 +32,14 @@ std::string_view to_string(lock_family family) noexcept {
 
 simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_settings settings)
     : client_{client}, settings_{std::move(settings)} {
-  const detail::cohort_options options{settings_.turns, settings_.linger, {}, settings_.max_hold};
+  detail::cohort_options options{settings_.turns, settings_.linger, {}, settings_.max_hold};
   switch (settings_.family) {
     case lock_family::turns:
+      options.how = settings_.how;
       turns_ = client.cohort(std::move(path), options);
       break;
     case lock_family::fair:
-      fair_ = client.fair_line(std::move(path), settings_.max_hold);
+      fair_ = client.fair_line(std::move(path), settings_.max_hold, settings_.how);
       break;
     case lock_family::shared:
       shared_ = client.shared_state(std::move(path), options,

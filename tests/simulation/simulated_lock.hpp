@@ -28,6 +28,7 @@ struct lock_settings {
   std::string id = "candidate";                 ///< of an election
   std::vector<detail::group_member> members{};  ///< of a group, or of any: its locks
   std::uint32_t permits = 1;                    ///< of a semaphore
+  hand_off how = hand_off::ensemble;
 };
 
 /// What its callers do is said with the mode: to read, to write, or, of the other families, to lock. A caller of a

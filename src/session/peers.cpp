@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/peers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include <sodium.h>
+
+#include "base/node_name.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using verb = peer_message::verb;
+
+/// After each time that is not answered; then the address counts as silent.
+constexpr std::array<duration, 3> pauses{1ms, 3ms, 10ms};
+
+/// Firewalls forget who may answer whom.
+constexpr duration asked_again_after = 20s;
+
+std::optional<std::uint32_t> number_of(std::string_view name) noexcept { return number_after("", name); }
+
+std::string_view prefix_of(std::string_view name) noexcept {
+  return name.substr(0, name.size() - std::min(name.size(), number_digits));
+}
+
+}  // namespace
+
+peers::peers(monitor& own, std::unique_ptr<datagram_port> port) : monitor_{own}, port_{std::move(port)} {
+  if (sodium_init() < 0) throw std::runtime_error{"libsodium could not be initialised"};
+  randombytes_buf(secret_.data(), secret_.size());
+  port_->listen([this](const std::string& from, std::string_view bytes) { on_received(from, bytes); });
+}
+
+peers::~peers() { port_->listen({}); }
+
+peer_key peers::key_of(std::string_view prefix) const noexcept {
+  peer_key key{};
+  crypto_shorthash_siphashx24(key.data(), reinterpret_cast<const unsigned char*>(prefix.data()), prefix.size(),
+                              secret_.data());
+  return key;
+}
+
+// Entries of ours ----------
+
+std::optional<peer_advert> peers::advert(std::string_view prefix) const {
+  if (address_.empty()) return std::nullopt;
+  return peer_advert{address_, key_of(prefix)};
+}
+
+void peers::remove(const std::string& name) {
+  subscribers_.erase(name);
+  unsubscribe(name);
+}
+
+void peers::tell(const std::string& name) {
+  const auto at = subscribers_.find(name);
+  if (!at->second.name.empty()) send(verb::released, name, at->second);
+  closed_.push_back({name, monitor_.now() + closed_for});
+  if (closed_.size() > most_closed) closed_.pop_front();
+}
+
+bool peers::was_closed(std::string_view name) {
+  while (!closed_.empty() && closed_.front().until <= monitor_.now()) closed_.pop_front();
+  return std::any_of(closed_.begin(), closed_.end(), [&](const closed& each) { return each.name == name; });
+}
+
+void peers::on_subscribe(const std::string& from, const peer_message& what, std::string_view bytes) {
+  const auto number = number_of(what.behind);
+  const auto own = number_of(what.ahead);
+  if (!number || !own || *number <= *own) return;
+  const std::string ahead{what.ahead};
+  const auto at = subscribers_.find(ahead);
+  if (at == subscribers_.end() && !was_closed(ahead)) return;
+  if (!is_genuine(bytes, key_of(prefix_of(ahead)))) return;
+  const subscriber asks{std::string{what.behind}, *number, what.nonce, from};
+  if (at == subscribers_.end()) return send(verb::released, ahead, asks);
+  auto& known = at->second;
+  if (known.name.empty() || known.number <= asks.number) known = asks;
+  send(verb::noted, ahead, asks);
+}
+
+void peers::send(verb what, const std::string& ahead, const subscriber& to) {
+  port_->send(to.address, encode({what, ahead, to.name, to.nonce}, key_of(prefix_of(ahead))));
+}
+
+// Entries of others ----------
+
+void peers::subscribe(peer_listener& who, const std::string& mine, const std::string& ahead, peer_advert at) {
+  unsubscribe(mine);
+  if (const auto silent = silent_.find(at.address); silent != silent_.end()) {
+    if (monitor_.now() < silent->second) return;
+    silent_.erase(silent);
+  }
+  auto& made = subscriptions_[mine];
+  made.who = &who;
+  made.ahead = ahead;
+  made.at = std::move(at);
+  randombytes_buf(made.nonce.data(), made.nonce.size());
+  ask(mine);
+}
+
+void peers::unsubscribe(const std::string& mine) {
+  const auto at = subscriptions_.find(mine);
+  if (at == subscriptions_.end()) return;
+  monitor_.cancel(at->second.timer);
+  subscriptions_.erase(at);
+}
+
+void peers::ask(const std::string& mine) {
+  auto& with = subscriptions_.at(mine);
+  if (std::exchange(with.noted, false)) {
+    with.sent = 0;
+  } else if (with.sent == pauses.size()) {
+    std::erase_if(silent_, [now = monitor_.now()](const auto& each) { return each.second <= now; });
+    silent_[with.at.address] = monitor_.now() + silent_for;
+    return unsubscribe(mine);
+  }
+  port_->send(with.at.address, encode({verb::subscribe, with.ahead, mine, with.nonce}, with.at.key));
+  with.timer = monitor_.in(pauses[with.sent++], [this, mine] { ask(mine); });
+}
+
+void peers::on_answer(const peer_message& what, std::string_view bytes) {
+  const std::string mine{what.behind};
+  const auto at = subscriptions_.find(mine);
+  if (at == subscriptions_.end()) return;
+  auto& with = at->second;
+  if (with.ahead != what.ahead || with.nonce != what.nonce || !is_genuine(bytes, with.at.key)) return;
+  if (what.what == verb::noted) {
+    with.noted = true;
+    monitor_.cancel(with.timer);
+    with.timer = monitor_.in(asked_again_after, [this, mine] { ask(mine); });
+    return;
+  }
+  auto* const who = with.who;
+  const auto ahead = std::move(with.ahead);
+  unsubscribe(mine);
+  who->on_released(ahead);
+}
+
+void peers::on_received(const std::string& from, std::string_view bytes) {
+  const auto what = decode(bytes);
+  if (!what) return;
+  if (what->what == verb::subscribe) return on_subscribe(from, *what, bytes);
+  on_answer(*what, bytes);
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Who hears of a release by datagram.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "bridge/datagram_port.hpp"
+#include "bridge/monitor.hpp"
+#include "session/peer_message.hpp"
+
+namespace latchkey::detail {
+
+/// An entry that waits for one of another client.
+class peer_listener {
+ public:
+  /// The entry ahead, of this name, was let in alone, and is closed: no grant of it is in use, none will begin, and each
+  /// of its transactions has been answered.
+  virtual void on_released(const std::string& ahead) = 0;
+
+ protected:
+  ~peer_listener() = default;
+};
+
+/// The entries of this client that others wait for, and those of others that ours wait for. Entries are known by the
+/// names of their nodes, which are unique. There is one statement, "released", and once true it stays true: so it may be
+/// lost, come late, twice, or again after years. With the monitor held.
+///
+/// Of those who say that an entry is the nearest that they wait for, the one with the largest number is told: it has
+/// listed the queue after all others, so those have gone.
+class peers {
+ public:
+  peers(monitor& own, std::unique_ptr<datagram_port> port);
+  ~peers();
+  peers(const peers&) = delete;
+  peers& operator=(const peers&) = delete;
+
+  /// @param server that the client is connected to
+  void on_connected(const std::string& server) { address_ = port_->address(server); }
+
+  // Entries of ours:
+
+  /// @param prefix of the node's name, up to its number. @returns nothing while nobody could reach this client
+  std::optional<peer_advert> advert(std::string_view prefix) const;
+  /// It is in its queue: others may wait for it.
+  void add(const std::string& name) { subscribers_.try_emplace(name); }
+  /// It waits for nobody, and nobody is told of it, unless `tell` was called.
+  void remove(const std::string& name);
+  /// It was let in alone, and is closed. @pre it was added
+  void tell(const std::string& name);
+
+  // Entries of others:
+
+  /// `who` is told of the release of the entry `ahead`, in place of one that it has named before.
+  /// @param mine the name of its node
+  void subscribe(peer_listener& who, const std::string& mine, const std::string& ahead, peer_advert at);
+  void unsubscribe(const std::string& mine);
+
+  /// How many names of closed entries are kept, and for how long, for those who ask too late.
+  static constexpr std::size_t most_closed = 64;
+  static constexpr duration closed_for = std::chrono::minutes{1};
+  /// How long an address that has not answered is left alone.
+  static constexpr duration silent_for = std::chrono::seconds{30};
+
+ private:
+  struct subscription {
+    peer_listener* who = nullptr;
+    std::string ahead;
+    peer_advert at;
+    peer_nonce nonce{};
+    std::size_t sent = 0;
+    bool noted = false;
+    timer_id timer{};
+  };
+  struct subscriber {
+    std::string name;
+    std::uint32_t number = 0;
+    peer_nonce nonce{};
+    std::string address;
+  };
+  struct closed {
+    std::string name;
+    time_point until;
+  };
+
+  peer_key key_of(std::string_view prefix) const noexcept;
+  void on_received(const std::string& from, std::string_view bytes);
+  void on_subscribe(const std::string& from, const peer_message& what, std::string_view bytes);
+  void on_answer(const peer_message& what, std::string_view bytes);
+  void ask(const std::string& mine);
+  void send(peer_message::verb what, const std::string& ahead, const subscriber& to);
+  bool was_closed(std::string_view name);
+
+  monitor& monitor_;
+  const std::unique_ptr<datagram_port> port_;
+  peer_key secret_{};
+  std::string address_;
+  std::unordered_map<std::string, subscriber> subscribers_;      // by the name of ours; empty: none yet
+  std::unordered_map<std::string, subscription> subscriptions_;  // by the name of ours
+  std::deque<closed> closed_;                                    // the oldest first
+  std::map<std::string, time_point> silent_;                     // until when, by address
+};
+
+}  // namespace latchkey::detail

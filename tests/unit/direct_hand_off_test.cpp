@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A release that is told by datagram.
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <latchkey/sequencer.hpp>
+
+#include "queue/fenced_commit.hpp"
+#include "support/calm_world.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto mode = contender_kind::lock;
+
+client_options four_seconds() {
+  client_options options;
+  options.session_timeout = 4s;
+  return options;
+}
+
+/// Three clients with ports, and a lock of each.
+struct direct_world {
+  simulation time{1};
+  fake_ensemble ensemble{time};
+  fake_network network{time, {}};
+  simulated_client one{ensemble, four_seconds(), {}, &network};
+  simulated_client two{ensemble, four_seconds(), {}, &network};
+  simulated_client three{ensemble, four_seconds(), {}, &network};
+  std::optional<simulated_lock> ann;
+  std::optional<simulated_lock> ben;
+  std::optional<simulated_lock> cay;
+
+  explicit direct_world(lock_settings of = {.how = hand_off::direct}) : direct_world{of, of} {}
+  direct_world(lock_settings of_ann, lock_settings of_others) {
+    for (auto* each : {&one, &two, &three}) each->connect();
+    ann.emplace(one, "/q", of_ann);
+    ben.emplace(two, "/q", of_others);
+    cay.emplace(three, "/q", of_others);
+  }
+
+  bool eventually(const std::function<bool()>& what, duration within = 1min) {
+    return time.run_until(what, time.now() + within);
+  }
+  bool ends(const simulated_lock::call& call, duration within = 1min) {
+    return eventually([&] { return call->what != outcome::waiting; }, within) && call->what == outcome::granted;
+  }
+  simulated_lock::call queue(simulated_lock& who) {
+    const auto before = ensemble.children("/q").size();
+    auto call = who.enter(1, mode);
+    CHECK(eventually([&] { return ensemble.children("/q").size() == before + 1; }));
+    time.run_for(100ms);
+    return call;
+  }
+  grant take(simulated_lock& who) {
+    REQUIRE(ends(who.enter(1, mode)));
+    time.run_for(100ms);
+    return who.current(1, mode);
+  }
+  std::string node(simulated_lock& of) { return detail::grant_state::of(of.current(1, mode))->node(); }
+};
+
+const lock_settings fair{.family = lock_family::fair, .how = hand_off::direct};
+const lock_settings turns{.how = hand_off::direct};
+
+}  // namespace
+
+TEST_SUITE("direct hand-off") {
+  TEST_CASE("the next in line is granted before the ensemble deletes the node, and holds it alone") {
+    for (const auto& settings : {fair, turns}) {
+      direct_world w{settings};
+      const auto first = w.take(*w.ann);
+      const auto node = w.node(*w.ann);
+      const auto ben = w.queue(*w.ben);
+      w.ann->leave(1, mode);
+      w.one.connector().cut();
+      REQUIRE(w.ends(ben, 10ms));
+      CHECK(w.ensemble.exists(node));
+      CHECK_FALSE(first);
+      CHECK(w.ben->current(1, mode).fence() > first.fence());
+      w.one.connector().heal();
+      w.ben->leave(1, mode);
+      CHECK(w.eventually([&] { return w.ensemble.children("/q").empty(); }));
+      for (auto* each : {&w.one, &w.two}) CHECK(w.eventually([&] { return each->unfinished().empty(); }));
+    }
+  }
+
+  TEST_CASE("it costs no request more, and no list where others were ahead") {
+    std::uint64_t sent[2]{};
+    for (const auto how : {hand_off::ensemble, hand_off::direct}) {
+      direct_world w{{.family = lock_family::fair, .how = how}};
+      w.take(*w.ann);
+      const auto ben = w.queue(*w.ben);
+      const auto cay = w.queue(*w.cay);
+      for (auto* each : {&w.one, &w.two, &w.three}) each->connector().forget_sent();
+      w.ann->leave(1, mode);
+      REQUIRE(w.ends(ben));
+      w.time.run_for(10ms);
+      w.ben->leave(1, mode);
+      REQUIRE(w.ends(cay));
+      w.cay->leave(1, mode);
+      w.time.run_for(100ms);
+      for (auto* each : {&w.one, &w.two, &w.three}) sent[how != hand_off::ensemble] += each->connector().sent();
+      if (how == hand_off::direct) CHECK(w.three.connector().sent(operation::children) == 0);
+    }
+    CHECK(sent[1] <= sent[0]);
+  }
+
+  TEST_CASE("with a sync, the next holder sees what the one before has written") {
+    direct_world w{{.family = lock_family::fair, .how = hand_off::direct_then_sync}};
+    w.take(*w.ann);
+    const auto ben = w.queue(*w.ben);
+    w.two.connector().forget_sent();
+    w.ann->leave(1, mode);
+    w.one.connector().cut();
+    REQUIRE(w.ends(ben, 50ms));
+    CHECK(w.two.connector().sent(operation::sync) == 1);
+    w.one.connector().heal();
+    w.ben->leave(1, mode);
+  }
+
+  TEST_CASE(
+      "if the holder dies between the message and the deletion, the third in line does not wait for its session") {
+    direct_world w{fair};
+    w.take(*w.ann);
+    const auto node = w.node(*w.ann);
+    const auto ben = w.queue(*w.ben);
+    w.ann->leave(1, mode);
+    w.one.connector().cut();
+    REQUIRE(w.ends(ben, 10ms));
+    const auto cay = w.queue(*w.cay);
+    w.ben->leave(1, mode);
+    REQUIRE(w.ends(cay, 10ms));
+    CHECK(w.ensemble.exists(node));
+    CHECK(w.eventually([&] { return !w.ensemble.exists(node); }, w.two.session_timeout() / 8 + 10ms));
+    w.one.connector().heal();
+    w.cay->leave(1, mode);
+  }
+
+  TEST_CASE("a grant whose sequencer has been given out is handed off by the ensemble") {
+    for (const auto& settings : {fair, turns}) {
+      direct_world w{settings};
+      const auto held = w.take(*w.ann);
+      sequencer_of(held);
+      const auto ben = w.queue(*w.ben);
+      w.one.connector().cut();
+      w.ann->leave(1, mode);
+      CHECK_FALSE(w.ends(ben, 100ms));
+      w.one.connector().heal();
+      CHECK(w.ends(ben));
+      w.ben->leave(1, mode);
+    }
+  }
+
+  TEST_CASE("and so is the one after it of the same client, while the node of the first is there") {
+    direct_world w{fair};
+    sequencer_of(w.take(*w.ann));
+    const auto first = w.node(*w.ann);
+    const auto second = w.ann->enter(2, mode);
+    CHECK(w.eventually([&] { return w.ensemble.children("/q").size() == 2; }));
+    const auto ben = w.queue(*w.ben);
+    w.one.connector().cut();
+    w.ann->leave(1, mode);
+    REQUIRE(w.ends(second, 10ms));
+    w.ann->leave(2, mode);
+    CHECK_FALSE(w.ends(ben, 100ms));
+    CHECK(w.ensemble.exists(first));
+    w.one.connector().heal();
+    CHECK(w.ends(ben));
+    CHECK_FALSE(w.ensemble.exists(first));
+    w.ben->leave(1, mode);
+  }
+
+  TEST_CASE("so is one whose transaction has not been answered; afterwards it is told") {
+    for (const bool answered : {false, true}) {
+      direct_world w{fair};
+      const auto held = w.take(*w.ann);
+      const auto ben = w.queue(*w.ben);
+      w.ensemble.create("/data", "old");
+      if (!answered) w.one.connector().cut();
+      w.one.run([&] {
+        const auto begun = std::make_shared<detail::fenced_commit>(
+            detail::grant_state::of(held),
+            detail::fenced_steps{.steps = {{.what = detail::step::operation::set, .path = "/data", .data = "new"}}});
+        begun->start(w.time.now() + 1min);
+      });
+      w.time.run_for(50ms);
+      w.one.connector().cut();
+      w.ann->leave(1, mode);
+      CHECK(w.ends(ben, 100ms) == answered);
+      w.one.connector().heal();
+      CHECK(w.ends(ben));
+      w.ben->leave(1, mode);
+    }
+  }
+
+  TEST_CASE("who holds for too long is not done: the ensemble decides") {
+    for (auto settings : {fair, turns}) {
+      settings.max_hold = 1s;
+      direct_world w{settings};
+      w.take(*w.ann);
+      const auto ben = w.queue(*w.ben);
+      w.one.connector().cut();
+      CHECK_FALSE(w.ends(ben, 1500ms));
+      w.one.connector().heal();
+      CHECK(w.ends(ben));
+      w.ann->leave(1, mode);
+      w.ben->leave(1, mode);
+    }
+  }
+
+  TEST_CASE("a waiter that leaves tells nobody") {
+    direct_world w{fair};
+    w.take(*w.ann);
+    const auto ben = w.queue(*w.ben);
+    const auto cay = w.queue(*w.cay);
+    w.ben->cancel(ben, mode);
+    CHECK_FALSE(w.ends(cay, 1s));
+    w.ann->leave(1, mode);
+    w.one.connector().cut();
+    CHECK(w.ends(cay, 10ms));
+    w.one.connector().heal();
+    w.cay->leave(1, mode);
+  }
+
+  TEST_CASE("both sides choose, and only what the creator has written counts") {
+    const lock_settings by_ensemble{.family = lock_family::fair};
+    for (const int which : {0, 1, 2}) {
+      CAPTURE(which);
+      direct_world w{which == 0 ? by_ensemble : fair, which == 1 ? by_ensemble : fair};
+      w.take(*w.ann);
+      const auto node = w.node(*w.ann);
+      if (which == 2) w.ensemble.change(node, std::string{w.ensemble.data(node)});
+      CHECK((w.ensemble.data(node).find("\"peer\"") != std::string::npos) == (which != 0));
+      const auto ben = w.queue(*w.ben);
+      w.one.connector().cut();
+      w.ann->leave(1, mode);
+      CHECK_FALSE(w.ends(ben, 100ms));
+      w.one.connector().heal();
+      CHECK(w.ends(ben));
+      w.ben->leave(1, mode);
+    }
+  }
+
+  TEST_CASE("who has no connection waits for it") {
+    direct_world w{fair};
+    w.take(*w.ann);
+    const auto ben = w.queue(*w.ben);
+    w.two.connector().latest()->open_hole(1s);
+    w.time.run_for(3s);  // it is noticed
+    w.ann->leave(1, mode);
+    CHECK(w.ends(ben));
+    w.ben->leave(1, mode);
+  }
+}
+
+}  // namespace latchkey::testing

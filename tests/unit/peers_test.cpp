@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Who is told of a release by datagram, and who believes it.
+
+#include "session/peers.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace latchkey::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using verb = peer_message::verb;
+
+struct datagram {
+  std::string to;
+  std::string bytes;
+  verb what() const { return decode(bytes)->what; }
+};
+
+/// What is sent stays here.
+class recording_port final : public datagram_port {
+ public:
+  explicit recording_port(std::string address) : address_{std::move(address)} {}
+  std::string address(const std::string&) const override { return address_; }
+  void send(const std::string& to, std::string_view bytes) noexcept override {
+    sent.push_back({to, std::string{bytes}});
+  }
+  void listen(receiver on_received) override { receive = std::move(on_received); }
+
+  std::vector<datagram> sent;
+  receiver receive;
+
+ private:
+  const std::string address_;
+};
+
+struct client {
+  explicit client(std::string address, time_point& now) : own{[&now] { return now; }} {
+    auto made = std::make_unique<recording_port>(std::move(address));
+    port = made.get();
+    all.emplace(own, std::move(made));
+    all->on_connected("server");
+  }
+  monitor own;
+  recording_port* port = nullptr;
+  std::optional<peers> all;
+};
+
+struct listener final : peer_listener {
+  void on_released(const std::string& ahead) override { told.push_back(ahead); }
+  std::vector<std::string> told;
+};
+
+std::string entry(int number) {
+  const auto digits = std::to_string(number);
+  return "_c_x-lock-" + std::string(10 - digits.size(), '0') + digits;
+}
+constexpr auto prefix = "_c_x-lock-";
+
+struct two_clients {
+  time_point now{1h};
+  client holder{"holder", now};
+  client waiter{"waiter", now};
+  listener who;
+  const std::string first = entry(1);
+  const std::string second = entry(2);
+
+  two_clients() { holder.all->add(first); }
+  void subscribe(int number = 2) { waiter.all->subscribe(who, entry(number), first, *holder.all->advert(prefix)); }
+  void advance(duration time) {
+    const auto end = now + time;
+    while (const auto next = waiter.own.next_timer()) {
+      if (*next > end) break;
+      now = *next;
+      waiter.own.run_due();
+    }
+    now = end;
+  }
+  /// Delivers what has been sent, once.
+  void deliver() {
+    for (const auto& each : std::exchange(waiter.port->sent, {})) holder.port->receive("waiter", each.bytes);
+    for (const auto& each : std::exchange(holder.port->sent, {})) {
+      if (each.to == "waiter") waiter.port->receive("holder", each.bytes);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("peers") {
+  TEST_CASE("who has subscribed is told, once") {
+    two_clients w;
+    w.subscribe();
+    w.deliver();
+    CHECK(w.who.told.empty());
+    w.holder.all->tell(w.first);
+    const auto sent = w.holder.port->sent;
+    REQUIRE(sent.size() == 1);
+    w.deliver();
+    CHECK(w.who.told == std::vector{w.first});
+    w.waiter.port->receive("holder", sent.front().bytes);
+    CHECK(w.who.told.size() == 1);
+  }
+
+  TEST_CASE("who subscribes too late is told at once, for a minute, and of the last 64 only") {
+    two_clients w;
+    w.holder.all->tell(w.first);
+    w.holder.all->remove(w.first);
+    w.subscribe();
+    w.deliver();
+    CHECK(w.who.told.size() == 1);
+    w.now += peers::closed_for - 1ms;
+    w.subscribe();
+    w.deliver();
+    CHECK(w.who.told.size() == 2);
+    w.now += 1ms;
+    w.subscribe();
+    w.deliver();
+    CHECK(w.who.told.size() == 2);
+    for (int i = 10; i < 10 + static_cast<int>(peers::most_closed); ++i) {
+      w.holder.all->add(entry(i));
+      w.holder.all->tell(entry(i));
+      w.holder.all->remove(entry(i));
+    }
+    w.subscribe();
+    w.deliver();
+    CHECK(w.who.told.size() == 2);
+  }
+
+  TEST_CASE("an entry that has gone untold is never said to be released") {
+    two_clients w;
+    w.subscribe();
+    w.deliver();
+    w.holder.all->remove(w.first);
+    w.subscribe();
+    w.deliver();
+    CHECK(w.who.told.empty());
+    CHECK(w.holder.port->sent.empty());
+  }
+
+  TEST_CASE("of several the one with the largest number is told: the others have left") {
+    two_clients w;
+    w.subscribe(3);
+    const auto late = w.waiter.port->sent;
+    w.deliver();
+    listener fifth;
+    w.waiter.all->subscribe(fifth, entry(5), w.first, *w.holder.all->advert(prefix));
+    w.deliver();
+    w.holder.port->receive("waiter", late.front().bytes);  // a replay
+    w.holder.all->tell(w.first);
+    w.deliver();
+    CHECK(w.who.told.empty());
+    CHECK(fifth.told.size() == 1);
+  }
+
+  TEST_CASE("whoever says to wait for an entry behind, or has another key, is not heard") {
+    two_clients w;
+    w.subscribe(1);
+    w.deliver();
+    w.waiter.all->subscribe(w.who, entry(2), w.first, {"holder", {}});
+    w.deliver();
+    CHECK(w.holder.port->sent.empty());
+    w.holder.all->tell(w.first);
+    w.deliver();
+    CHECK(w.who.told.empty());
+  }
+
+  TEST_CASE("a release is believed of the entry that is waited for, with the nonce of now, while one waits") {
+    two_clients w;
+    w.subscribe();
+    w.deliver();
+    w.holder.all->tell(w.first);
+    const auto of_first = w.holder.port->sent.front();
+    w.holder.port->sent.clear();
+    SUBCASE("subscribed anew") {
+      w.subscribe();
+      w.waiter.port->receive("holder", of_first.bytes);
+    }
+    SUBCASE("waits for another one") {
+      w.waiter.all->subscribe(w.who, w.second, entry(0), *w.holder.all->advert(prefix));
+      w.waiter.port->receive("holder", of_first.bytes);
+    }
+    SUBCASE("waits no more") {
+      w.waiter.all->unsubscribe(w.second);
+      w.waiter.port->receive("holder", of_first.bytes);
+    }
+    SUBCASE("of another key") {
+      const auto said = *decode(of_first.bytes);
+      w.waiter.port->receive("holder", encode(said, {}));
+    }
+    CHECK(w.who.told.empty());
+  }
+
+  TEST_CASE("a question is asked three times; then its address is left alone for a while") {
+    two_clients w;
+    w.subscribe();
+    auto& sent = w.waiter.port->sent;
+    CHECK(sent.size() == 1);
+    w.advance(1ms);
+    CHECK(sent.size() == 2);
+    w.advance(3ms);
+    CHECK(sent.size() == 3);
+    w.advance(1s);
+    CHECK(sent.size() == 3);
+    w.subscribe(4);
+    CHECK(sent.size() == 3);
+    w.advance(peers::silent_for);
+    w.subscribe(4);
+    CHECK(sent.size() == 4);
+  }
+
+  TEST_CASE("one that is noted is asked again every 20 s, since firewalls forget") {
+    two_clients w;
+    w.subscribe();
+    w.deliver();
+    w.advance(19s);
+    CHECK(w.waiter.port->sent.empty());
+    w.advance(1s);
+    CHECK(w.waiter.port->sent.size() == 1);
+    w.deliver();
+    w.holder.all->tell(w.first);
+    w.deliver();
+    CHECK(w.who.told.size() == 1);
+    CHECK_FALSE(w.waiter.own.next_timer());
+  }
+
+  TEST_CASE("what is no message is not answered, nor told") {
+    two_clients w;
+    w.subscribe();
+    const auto bytes = w.waiter.port->sent.front().bytes;
+    for (std::size_t size = 0; size < bytes.size(); ++size) w.holder.port->receive("x", bytes.substr(0, size));
+    w.holder.port->receive("x", std::string(1024, '\1'));
+    CHECK(w.holder.port->sent.empty());
+  }
+}
+
+}  // namespace latchkey::detail

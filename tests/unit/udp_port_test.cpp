@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bridge/udp_port.hpp"
+
+#include <poll.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <latchkey/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include "bridge/timer_thread.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+void wait_for_one(const udp_port& port) {
+  pollfd ready{port.descriptor(), POLLIN, 0};
+  REQUIRE(::poll(&ready, 1, 10'000) == 1);
+}
+
+std::vector<std::string> heard_by(udp_port& port, std::string* from = nullptr) {
+  std::vector<std::string> heard;
+  port.listen([&](const std::string& who, std::string_view what) {
+    heard.emplace_back(what);
+    if (from != nullptr) *from = who;
+  });
+  wait_for_one(port);
+  port.receive();
+  port.listen({});
+  return heard;
+}
+
+}  // namespace
+
+TEST_SUITE("udp port") {
+  TEST_CASE("what one sends another receives, and may answer") {
+    udp_port one{"127.0.0.1:0", {}};
+    udp_port two{"0.0.0.0:0", {}};
+    const auto there = two.address("127.0.0.1:2181");
+    CHECK(there.starts_with("127.0.0.1:"));
+    one.send(there, "question");
+    std::string from;
+    CHECK(heard_by(two, &from) == std::vector<std::string>{"question"});
+    CHECK(from == one.address("127.0.0.1:2181"));
+    two.send(from, "answer");
+    CHECK(heard_by(one) == std::vector<std::string>{"answer"});
+  }
+
+  TEST_CASE("its address is that from which the ensemble is reached, or what is advertised") {
+    CHECK(udp_port{"0.0.0.0:0", "10.1.2.3:40123"}.address("127.0.0.1:2181") == "10.1.2.3:40123");
+    CHECK(udp_port{"0.0.0.0:0", {}}.address("") == "");
+    CHECK(udp_port{"0.0.0.0:0", {}}.address("::1:2181") == "");  // of another family
+  }
+
+  TEST_CASE("what is no numeric address of this host and a free port is refused") {
+    for (const auto* where : {"", "127.0.0.1", "localhost:0", "127.0.0.1:x", "192.0.2.1:0"}) {
+      CAPTURE(where);
+      CHECK_THROWS_AS((udp_port{where, {}}), error);
+    }
+    CHECK_THROWS_AS((udp_port{"127.0.0.1:0", "host:1"}), error);
+    udp_port taken{"127.0.0.1:0", {}};
+    CHECK_THROWS_AS((udp_port{taken.address("127.0.0.1:2181"), {}}), error);
+  }
+
+  TEST_CASE("it takes a few at a time") {
+    udp_port one{"127.0.0.1:0", {}};
+    udp_port two{"127.0.0.1:0", {}};
+    const auto there = two.address("127.0.0.1:2181");
+    for (int i = 0; i < 40; ++i) one.send(there, "x");
+    CHECK(heard_by(two).size() == udp_port::most_at_once);
+    CHECK(heard_by(two).size() == 40 - udp_port::most_at_once);
+  }
+
+  TEST_CASE("a flood of datagrams does not keep timers waiting") {
+    auto clock = std::make_shared<monitor>(
+        [] { return std::chrono::steady_clock::now() - decltype(std::chrono::steady_clock::now()){} + time_point{}; });
+    udp_port flooded{"127.0.0.1:0", {}};
+    std::atomic<std::size_t> heard{0};
+    flooded.listen([&](const std::string&, std::string_view) { ++heard; });
+    const auto there = flooded.address("127.0.0.1:2181");
+    timer_thread timers{clock, &flooded};
+    std::atomic<bool> over{false};
+    std::thread sender{[&] {
+      udp_port from{"127.0.0.1:0", {}};
+      while (!over) from.send(there, std::string(100, 'x'));
+    }};
+    std::atomic<int> ticks{0};
+    std::function<void()> tick = [&] {
+      if (++ticks < 20) clock->in(1ms, tick);
+    };
+    clock->run([&] { clock->in(1ms, tick); });
+    while (ticks < 20 || heard < 1000) std::this_thread::yield();
+    over = true;
+    sender.join();
+    timers.stop();
+    CHECK(heard >= 1000);
+  }
+}
+
+}  // namespace latchkey::detail
