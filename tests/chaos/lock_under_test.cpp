@@ -156,19 +156,23 @@ std::unique_ptr<lock_under_test> make_lock(family which, latchkey::client& clien
   using latchkey::mutex_options;
   switch (which) {
     case family::mutex:
-      return std::make_unique<exclusive_lock<latchkey::mutex>>(client, path, mutex_options{.turns = how.turns});
+      return std::make_unique<exclusive_lock<latchkey::mutex>>(client, path,
+                                                               mutex_options{.turns = how.turns, .how = how.hand_off});
     case family::linger:
-      return std::make_unique<exclusive_lock<latchkey::mutex>>(client, path, mutex_options{how.turns, how.linger});
+      return std::make_unique<exclusive_lock<latchkey::mutex>>(
+          client, path, mutex_options{.turns = how.turns, .linger = how.linger, .how = how.hand_off});
     case family::reentrant:
-      return std::make_unique<exclusive_lock<latchkey::reentrant_mutex>>(client, path,
-                                                                         mutex_options{.turns = how.turns});
+      return std::make_unique<exclusive_lock<latchkey::reentrant_mutex>>(
+          client, path, mutex_options{.turns = how.turns, .how = how.hand_off});
     case family::fair:
-      return std::make_unique<exclusive_lock<latchkey::fair_mutex>>(client, path);
+      return std::make_unique<exclusive_lock<latchkey::fair_mutex>>(client, path,
+                                                                    latchkey::fair_mutex_options{.how = how.hand_off});
     case family::shared:
       return std::make_unique<read_write_lock>(
           client, path, latchkey::shared_mutex_options{.turns = how.turns, .linger = how.linger});
     case family::keyed:
-      return std::make_unique<key_lock>(client, path, mutex_options{how.turns, how.linger});
+      return std::make_unique<key_lock>(client, path,
+                                        mutex_options{.turns = how.turns, .linger = how.linger, .how = how.hand_off});
     case family::election:
       return std::make_unique<exclusive_lock<latchkey::election>>(client, path);
     case family::group:

@@ -21,7 +21,8 @@ namespace chaos {
 
 struct lock_options {
   std::uint32_t turns = 16;
-  std::chrono::milliseconds linger{0};  ///< of those families that may
+  std::chrono::milliseconds linger{0};                         ///< of those families that may
+  latchkey::hand_off hand_off = latchkey::hand_off::ensemble;  ///< of those, too
 };
 
 /// Every call takes the access that is wanted; only one family knows more than one.

@@ -99,6 +99,7 @@ int main(int argc, char** argv) {
   worker->add_option("--families", families)->required();
   worker->add_option("--threads", work.threads)->required();
   worker->add_option("--fibers", work.fibers)->required();
+  worker->add_flag("--peers", work.peers);
   worker->add_flag("--log", work.log);
 
   try {

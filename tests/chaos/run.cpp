@@ -48,6 +48,7 @@ class run {
       work.families = families;
       work.threads = how.threads;
       work.fibers = how.fibers;
+      work.peers = i % 2 == 0;
       work.log = how.log;
       slots_.emplace_back(std::move(work), servers_.addresses(), log_);
     }

@@ -46,6 +46,7 @@ class worker {
     latchkey::client_options options;
     options.session_timeout = how_.session_timeout;
     options.label = "latchkey chaos, " + how_.name;
+    if (how_.peers) options.peers.emplace();
     options.report_waits_after = std::chrono::seconds{4};  // a server may lose transactions (HAZARDS S19)
     options.observer = [this](const latchkey::client_event& what) {
       tell(event_kind::note, fmt::format("{} {}{}", to_string(what.what), what.path,
@@ -61,8 +62,10 @@ class worker {
       // Of some families every other object lingers.
       const bool sometimes = each == family::shared || each == family::keyed || each == family::semaphore;
       const bool lingers = each == family::linger || (sometimes && thread % 2 == 1);
+      const auto direct = thread % 2 == 1 ? latchkey::hand_off::direct_then_sync : latchkey::hand_off::direct;
       locks.push_back(make_lock(each, client_, lock_path(static_cast<int>(locks.size())),
-                                {how_.turns, lingers ? how_.linger : std::chrono::milliseconds{0}}));
+                                {how_.turns, lingers ? how_.linger : std::chrono::milliseconds{0},
+                                 how_.peers ? direct : latchkey::hand_off::ensemble}));
     }
     std::vector<boost::fibers::fiber> fibers;
     for (int i = 0; i < how_.fibers; ++i) {

@@ -23,7 +23,8 @@ struct worker_options {
   std::chrono::milliseconds linger{};
   std::vector<family> families;  ///< one for each lock
   int threads = 1;
-  int fibers = 1;  ///< on each thread
+  int fibers = 1;      ///< on each thread
+  bool peers = false;  ///< its locks hand off directly
   bool log = false;
 };
 

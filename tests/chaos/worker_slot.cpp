@@ -37,6 +37,7 @@ void worker_slot::start() {
   add("--families", to_string(how_.families));
   add("--threads", std::to_string(how_.threads));
   add("--fibers", std::to_string(how_.fibers));
+  if (how_.peers) command.emplace_back("--peers");
   if (how_.log) command.emplace_back("--log");
   process_.start(command, {.log = how_.folder / (process_name() + ".log")});
 }
