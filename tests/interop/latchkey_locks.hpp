@@ -105,7 +105,7 @@ class one_permit : public some_lock {
   guard held_;
 };
 
-/// @param kind mutex, linger (a mutex that does), fair, reentrant, read, write; group (of mutexes, at paths joined by
+/// @param kind mutex, linger (a mutex that does), fair, reentrant, direct (a fair mutex that hands off so), read, write; group (of mutexes, at paths joined by
 /// '+'); latch, selector (elections); semaphoreN, a permit of N
 inline std::unique_ptr<some_lock> make_lock(client& owner, const std::string& kind, const std::string& path) {
   if (kind == "mutex") return std::make_unique<exclusive_lock<mutex>>(owner, path);
@@ -113,6 +113,9 @@ inline std::unique_ptr<some_lock> make_lock(client& owner, const std::string& ki
     return std::make_unique<exclusive_lock<mutex>>(owner, path, mutex_options{.linger = std::chrono::milliseconds{50}});
   }
   if (kind == "fair") return std::make_unique<exclusive_lock<fair_mutex>>(owner, path);
+  if (kind == "direct") {
+    return std::make_unique<exclusive_lock<fair_mutex>>(owner, path, fair_mutex_options{.how = hand_off::direct});
+  }
   if (kind == "reentrant") return std::make_unique<exclusive_lock<reentrant_mutex>>(owner, path);
   if (kind == "read") return std::make_unique<reading>(std::make_shared<shared_mutex>(owner, path));
   if (kind == "write") return std::make_unique<writing>(std::make_shared<shared_mutex>(owner, path));

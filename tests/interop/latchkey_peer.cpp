@@ -100,6 +100,7 @@ class contender {
     client_options options;
     options.session_timeout = std::chrono::milliseconds{session_timeout};
     options.label = name_;
+    options.peers.emplace();
     client_.emplace(connect, options);
     client_->wait_for_connection(std::chrono::minutes{1});
     return "open " + std::to_string(client_->session_id());

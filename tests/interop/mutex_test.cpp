@@ -117,6 +117,13 @@ TEST_SUITE("mutex") {
     CHECK(queued(path, 0));
   }
 
+  TEST_CASE("so it is when two processes of latchkey hand off directly") {
+    const auto path = fresh_path();
+    const auto rounds = scaled(500);
+    CHECK(played({path, rounds, 0us, {"direct", "direct"}, "mutex", "mutex"}) == 6 * rounds);
+    CHECK(queued(path, 0));
+  }
+
   TEST_CASE("latchkey and kazoo with extra_lock_patterns share a lock, first come first served, many hundred times") {
     const auto path = fresh_path();
     const auto rounds = scaled(200);
