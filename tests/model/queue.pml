@@ -46,6 +46,14 @@
 #endif
 #define KIND(t) (HAS(READERS, t) -> READ : (HAS(WRITERS, t) -> WRITE : LOCK))
 
+/* -DDIRECT: releases are told by datagram, too. Who else tells, against the rules: -DWAITERS_TELL, one that gives up;
+   -DREADERS_TELL, a reader; -DDOWNGRADE_TELLS, a writer that becomes a reader. */
+#if defined(READERS_TELL) || defined(DOWNGRADE_TELLS)
+#define MAY_TELL(t) (tickets[t].follower == NONE)
+#else
+#define MAY_TELL(t) (tickets[t].follower == NONE && tickets[t].kind == LOCK)
+#endif
+
 /* The rules of issue 12; -DOLD is the version before. Each can be left out alone. */
 #ifdef OLD
 #define NO_OWN_WATCH
@@ -101,6 +109,8 @@
 #define CANCEL 4
 #define LEAVE_AND_REQUEUE 5
 #define DOWNGRADE 6
+#define TOLD 12
+#define TOLD_AND_SEE_OFF 13
 
 #include "queue_ensemble.pml"
 #include "queue_entry.pml"

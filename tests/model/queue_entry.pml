@@ -45,6 +45,8 @@ typedef client {
 };
 client clients[SESSIONS];
 
+byte said;                /* the nodes whose release has been told */
+
 /* For the properties. */
 #define TOKEN(t) (tickets[t].token * 8 + tickets[t].turn)
 byte last_token;          /* of all grants */
@@ -160,6 +162,25 @@ inline step_out(t) {
   fi;
   my.following = NONE;
   my.follower = NONE;
+}
+
+/* Released: its node was let in alone, and is closed. Once said it may be heard at any time, often, or never. */
+inline say(t) {
+#ifdef DIRECT
+  said = said | (MAY_TELL(t) -> BIT(my.node) : 0);
+#endif
+}
+
+/* By the one ahead. If that has died since, its node is deleted for it. */
+inline be_told(s, t) {
+  printf("ticket %d is told of the release of node %d\n", t, my.blocker);
+  if
+  :: act == TOLD_AND_SEE_OFF -> reap(s, my.blocker)
+  :: else
+  fi;
+  my.last = NONE;
+  my.behind = 0;
+  my.next = ADMIT;
 }
 
 inline leave(s, t) {

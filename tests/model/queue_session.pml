@@ -630,7 +630,18 @@ inline watch_own(s, t) {
   :: SESSION(c) == s && requeues > 0 && STATE(c) == GRANTED && clients[s].connected && MAY_REQUEUE(c) -> \
      act = LEAVE_AND_REQUEUE; t = c \
   :: SESSION(c) == s && downgrades > 0 && STATE(c) == GRANTED && tickets[c].kind == WRITE && clients[s].connected -> \
-     act = DOWNGRADE; t = c
+     act = DOWNGRADE; t = c \
+  HEARS_RELEASE(c)
+
+#ifdef DIRECT
+#define IS_TOLD(c) (SESSION(c) == s && STATE(c) == WATCHING && tickets[c].blocker_watched && clients[s].connected && \
+                    HAS(said, tickets[c].blocker))
+#define HEARS_RELEASE(c) \
+  :: IS_TOLD(c) -> act = TOLD; t = c \
+  :: IS_TOLD(c) -> act = TOLD_AND_SEE_OFF; t = c
+#else
+#define HEARS_RELEASE(c)
+#endif
 
 #define RESTS(t) (tickets[t].state == IDLE || tickets[t].state == OVER)
 #define IDLES(s) (len(requests[s]) == 0 && !PARENT_EVENT_PENDING(s) && (s == 0 -> RESTS(0) && (SHARED < 2 || RESTS(1)) && (SHARED < 3 || RESTS(2)) \
@@ -718,6 +729,7 @@ inline tidy(s) {
       nodes[n].owner = 0;
       nodes[n].under = 0;
       nodes[n].forced = false;
+      said = said & ~BIT(n);
     :: else
     fi;
     n++;
@@ -804,11 +816,24 @@ end:
         :: act == EXECUTE -> execute(s)
         :: act == HEAR -> hear(s)
         :: act == BEGIN -> printf("ticket %d queues\n", t); begin(s, t)
-        :: act == UNLOCK -> printf("ticket %d unlocks\n", t); leave(s, t)
+        :: act == UNLOCK -> printf("ticket %d unlocks\n", t); say(t); leave(s, t)
         :: act == WATCH_OWN -> printf("ticket %d asks for a watch on its own node\n", t); watch_own(s, t)
-        :: act == CANCEL -> cancels--; leave(s, t)
-        :: act == LEAVE_AND_REQUEUE -> requeues--; leave_and_requeue(s, t)
-        :: act == DOWNGRADE -> downgrades--; downgrade(s, t)
+        :: act == CANCEL ->
+          cancels--;
+#ifdef WAITERS_TELL
+          say(t);
+#endif
+          leave(s, t);
+        :: act == LEAVE_AND_REQUEUE -> requeues--; say(t); leave_and_requeue(s, t)
+#ifdef DIRECT
+        :: act == TOLD || act == TOLD_AND_SEE_OFF -> be_told(s, t)
+#endif
+        :: act == DOWNGRADE ->
+          downgrades--;
+#ifdef DOWNGRADE_TELLS
+          say(t);
+#endif
+          downgrade(s, t);
 #if EXPIRIES > 0
         :: act == LAPSE -> expiries--; lapse(s)
         :: act == EXPIRE -> expire(s)
