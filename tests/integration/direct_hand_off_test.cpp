@@ -144,7 +144,8 @@ TEST_SUITE("direct hand-off") {
       one.net.reset_requests();
       two.net.reset_requests();
       auto place = second.enqueue();
-      REQUIRE(queued(path, 2));
+      REQUIRE(has_sent(two.net, opcode::get_data, 2));  // the one ahead, and its own
+      REQUIRE(eventually([&] { return two.owner.metrics().unanswered == 0; }));
       held.release();
       place.acquire().release();
       REQUIRE(queued(path, 0));

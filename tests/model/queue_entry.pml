@@ -168,6 +168,8 @@ inline step_out(t) {
 inline say(t) {
 #ifdef DIRECT
   said = said | (MAY_TELL(t) -> BIT(my.node) : 0);
+#else
+  skip;
 #endif
 }
 
