@@ -23,10 +23,12 @@ void queue_entry::subscribe(const std::string& name, const reply& read) {
 }
 
 /// All that must go before it has been deleted, or is closed: those before the one ahead when that was let in alone, and
-/// between that and us the list has shown nobody. Without a connection the watch decides.
+/// between that and us the list has shown nobody. Without a connection the watch decides. Right after a reconnect the
+/// events of the outage are still to come, that of the deletion of our own node among them: a list decides.
 void queue_entry::on_released(const std::string& ahead) {
   const auto self = shared_from_this();
   if (state_ != state::waiting || !blocker_ || !through().connected()) return;
+  if (!through().answered()) return look();
   if (how_ == hand_off::direct) {
     see_off(ahead);
     return admitted_by_neighbour();

@@ -177,12 +177,16 @@ inline say(t) {
 inline be_told(s, t) {
   printf("ticket %d is told of the release of node %d\n", t, my.blocker);
   if
-  :: act == TOLD_AND_SEE_OFF -> reap(s, my.blocker)
-  :: else
+  :: !MAY_TRUST(t) -> my.next = LOOK
+  :: else ->
+    if
+    :: act == TOLD_AND_SEE_OFF -> reap(s, my.blocker)
+    :: else
+    fi;
+    my.last = NONE;
+    my.behind = 0;
+    my.next = ADMIT;
   fi;
-  my.last = NONE;
-  my.behind = 0;
-  my.next = ADMIT;
 }
 
 inline leave(s, t) {

@@ -28,7 +28,7 @@ client_options four_seconds() {
 
 /// Three clients with ports, and a lock of each.
 struct direct_world {
-  simulation time{1};
+  simulation time;
   fake_ensemble ensemble{time};
   fake_network network{time, {}};
   simulated_client one{ensemble, four_seconds(), {}, &network};
@@ -39,7 +39,7 @@ struct direct_world {
   std::optional<simulated_lock> cay;
 
   explicit direct_world(lock_settings of = {.how = hand_off::direct}) : direct_world{of, of} {}
-  direct_world(lock_settings of_ann, lock_settings of_others) {
+  direct_world(lock_settings of_ann, lock_settings of_others, std::uint64_t seed = 1) : time{seed} {
     for (auto* each : {&one, &two, &three}) each->connect();
     ann.emplace(one, "/q", of_ann);
     ben.emplace(two, "/q", of_others);
@@ -245,6 +245,28 @@ TEST_SUITE("direct hand-off") {
       CHECK_FALSE(w.ends(ben, 100ms));
       w.one.connector().heal();
       CHECK(w.ends(ben));
+      w.ben->leave(1, mode);
+    }
+  }
+
+  TEST_CASE("right after a reconnect nobody is let in whose node may have gone meanwhile") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(seed);
+      direct_world w{fair, fair, seed};
+      w.take(*w.ann);
+      const auto ben = w.queue(*w.ben);
+      const auto node = "/q/" + w.ensemble.children("/q").back();
+      w.two.connector().latest()->lose_connection();
+      w.ensemble.remove(node);
+      for (const bool connected : {false, true}) {
+        REQUIRE(w.eventually([&] { return w.two.connected() == connected; }));
+      }
+      w.two.connector().latest()->open_hole(10ms);  // the events are late
+      w.ann->leave(1, mode);
+      w.one.connector().cut();
+      REQUIRE(w.ends(ben));
+      CHECK(w.ensemble.exists(w.node(*w.ben)));
+      w.one.connector().heal();
       w.ben->leave(1, mode);
     }
   }
