@@ -84,7 +84,7 @@ class Bench:
         self.redis = None
         self.servers = contestants.Child([str(how.programs / "bench_servers")], log)
         self.routes = self.servers.receive()
-        self.processes = contestants.Processes(how.programs / "bench_waiter", self.routes["direct"], log)
+        self.processes = {}  # by contestant and route
 
     def child(self, name):
         if name not in self.children:
@@ -97,6 +97,12 @@ class Bench:
         port = self.redis.port if self.redis else 0
         return contestants.start(name, self.how.programs, self.how.classpath, self.routes, port, here, self.log)
 
+    def in_processes(self, name, route):
+        if (name, route) not in self.processes:
+            self.processes[name, route] = contestants.Processes(
+                self.how.programs / "bench_waiter", self.routes[route], ["--direct"] if name == "direct" else [], self.log)
+        return self.processes[name, route]
+
     def alone(self, name, command):
         """In a process that does nothing else and has done nothing before."""
         child = self.start(name)
@@ -108,7 +114,8 @@ class Bench:
     def close(self):
         for child in self.children.values():
             child.close()
-        self.processes.close()
+        for each in self.processes.values():
+            each.close()
         self.servers.close()
         if self.redis:
             self.redis.close()
@@ -117,7 +124,7 @@ class Bench:
         """The figures of one run; what went wrong is a figure too, "error"."""
         try:
             if row.workload.startswith("processes:"):
-                return self.processes.hand_off(int(row.workload.split(":")[1]), seconds)
+                return self.in_processes(name, route).hand_off(int(row.workload.split(":")[1]), seconds)
             command = "run %s %s %g" % (row.workload, route, seconds)
             return self.alone(name, command) if row.alone else self.child(name).ask(command)
         except (RuntimeError, OSError) as failure:

@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from rows import rows
 
-colours = {"floor": "#9aa0a6", "latchkey": "#1f6feb", "curator": "#d29922", "kazoo": "#8250df", "redis": "#cf222e"}
+colours = {"floor": "#9aa0a6", "latchkey": "#1f6feb", "direct": "#1a7f37", "curator": "#d29922", "kazoo": "#8250df", "redis": "#cf222e"}
 width, label_width, bar, gap, top = 900, 330, 15, 14, 76
 scale_low, scale_high = 0.1, 10_000.0
 

@@ -51,6 +51,8 @@ def start(name, folder, classpath, routes, redis_port, here, log):
         command = ["java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classpath, "CuratorContestant"]
     elif name == "kazoo":
         command = ["/usr/bin/python3", str(here / "kazoo_contestant.py")]
+    elif name == "direct":
+        command = [str(folder / "bench_latchkey"), "--direct"]
     else:
         command = [str(folder / ("bench_" + name))]
     if name == "redis":
@@ -63,8 +65,8 @@ class Processes:
 
     count = 20
 
-    def __init__(self, program, hosts, log):
-        self.program, self.hosts, self.log = program, hosts, log
+    def __init__(self, program, hosts, options, log):
+        self.program, self.hosts, self.options, self.log = program, hosts, options, log
         self.children = []
 
     def close(self):
@@ -75,7 +77,7 @@ class Processes:
         if not self.children:
             for i in range(self.count + 1):
                 host = self.hosts[i % len(self.hosts)]
-                self.children.append(Child([str(self.program), host, "/bench/latchkey/processes"], self.log))
+                self.children.append(Child([str(self.program), host, "/bench/latchkey/processes"] + self.options, self.log))
             self.one_pass(1)  # not counted
         end = time.monotonic() + seconds
         passes = [self.one_pass(fibers)]

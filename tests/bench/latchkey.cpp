@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workloads on latchkey.
+// The workloads on latchkey: bench_latchkey [--direct] ROUTE=HOST:PORT,... With --direct a release is told by datagram.
 
 #include <chrono>
 #include <functional>
@@ -11,15 +11,17 @@ namespace bench {
 
 using namespace std::chrono_literals;
 
-std::unique_ptr<latchkey::client> connect(const std::string& host) {
-  auto client = std::make_unique<latchkey::client>(host);
+std::unique_ptr<latchkey::client> connect(const std::string& host, latchkey::hand_off how) {
+  latchkey::client_options options;
+  if (how != latchkey::hand_off::ensemble) options.peers.emplace();
+  auto client = std::make_unique<latchkey::client>(host, options);
   if (!client->wait_for_connection(10s)) throw std::runtime_error{"no session in 10 s"};
   return client;
 }
 
 latchkey::client& clients::at(const route& to, std::size_t index) {
   auto& all = known_[to.name];
-  while (all.size() <= index) all.push_back(connect(to.host(all.size())));
+  while (all.size() <= index) all.push_back(connect(to.host(all.size()), how_));
   return *all[index];
 }
 
@@ -36,7 +38,9 @@ latchkey::mutex& clients::lingering(const route& to) {
 
 int main(int argc, char** argv) {
   using namespace bench;
-  clients all;
+  std::vector<std::string> arguments{argv + 1, argv + argc};
+  const bool direct = std::erase(arguments, "--direct") != 0;
+  clients all{direct ? latchkey::hand_off::direct : latchkey::hand_off::ensemble};
   std::map<std::string, workload> workloads;
   const auto add = [&](const char* name, figures (*run)(clients&, const route&, double)) {
     workloads[name] = [&all, run](const route& to, double seconds) { return run(all, to, seconds); };
@@ -46,6 +50,7 @@ int main(int argc, char** argv) {
   add("relock", relock);
   add("locked_write", locked_write);
   add("eight_sessions", eight_sessions);
+  add("eight_sessions_hold", eight_sessions_hold);
   add("elections_8", elections_8);
   add("one_lock_64", one_lock_64);
   add("own_locks_256", own_locks_256);
@@ -69,5 +74,5 @@ int main(int argc, char** argv) {
       return hand_off(all, to, seconds, waiters);
     };
   }
-  return serve({argv + 1, argv + argc}, workloads);
+  return serve(arguments, workloads);
 }

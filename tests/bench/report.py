@@ -59,13 +59,16 @@ def counted(results, row, name):
 def measured(results, row, target):
     """The figure that a target is about, as numbers of the rounds; those of a ratio are ratios."""
     if target.figure in ("requests_per_cycle", "requests_but_proofs"):
-        count = counted(results, row.name, "latchkey")
-        return [] if count is None else [count["total" if target.figure == "requests_per_cycle" else "but_proofs"]]
+        counts = [counted(results, row.name, name) for name in (target.whose, target.rival) if name]
+        if None in counts:
+            return []
+        found = [count["total" if target.figure == "requests_per_cycle" else "but_proofs"] for count in counts]
+        return [found[0] / found[1] if target.rival else found[0]]
     if target.rows:
         medians = [statistics.median(found) for row in target.rows for found in [values(results, row, "latchkey", target.figure)] if found]
         return [max(medians) / min(medians)] if len(medians) == len(target.rows) else []
     if target.rival or target.own:
-        return ratios(results, row.name, "latchkey", target.rival or "latchkey", target.figure, target.row or None)
+        return ratios(results, row.name, target.whose, target.rival or "latchkey", target.figure, target.row or None)
     found = values(results, row.name, "latchkey", target.figure)
     # A bound is for every round, the rest is for the middle one.
     return [max(found)] if found and row.name == "turns_64_outside" else found
@@ -92,7 +95,7 @@ def print_row(results, row):
             line += "%12s  (%s .. %s)" % (shown(spread[1]), shown(spread[0]), shown(spread[2]))
         against = [
             "%s x %s" % (shown(statistics.median(found)), rival)
-            for rival in row.contestants if name == "latchkey" and rival != name
+            for rival in row.contestants if name in ("latchkey", "direct") and rival != name
             for found in [ratios(results, row.name, name, rival, row.key)] if found]
         if against:
             line += "   " + ", ".join(against)

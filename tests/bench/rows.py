@@ -10,12 +10,13 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Target:
     text: str
-    figure: str  # the key of latchkey's figure
+    figure: str  # the key of our figure
     relation: str  # "<=" or ">="
     factor: float
     rival: str = ""  # whose figure of the same key; "" when the factor is the limit itself
     row: str = ""  # of another row
     own: bool = False  # that row's figure is latchkey's own
+    whose: str = "latchkey"  # the figure is, or of "direct": latchkey whose releases are told by datagram
     rows: tuple = ()  # the largest median of these rows by the smallest
 
     def met(self, value):
@@ -43,6 +44,7 @@ beside_hand_offs = ("us_cpu_per_hand_off", "us_cpu_of_the_first_nine", "preempti
 hand_offs = ("hand_off_10", "hand_off_100", "hand_off_1000", "hand_off_10000")
 four = ("floor", "latchkey", "curator", "kazoo")
 five = four + ("redis",)
+direct = ("latchkey", "direct", "curator")
 
 rows = (
     Row("uncontended", "uncontended lock + unlock", "uncontended", "rate", "cycles/s", five, counted=True, targets=(
@@ -50,10 +52,16 @@ rows = (
         Target("at least 1.8 x Curator", "rate", ">=", 1.8, "curator"))),
     Row("uncontended_delayed", "the same, 1 ms of delay each way", "uncontended", "rate", "cycles/s", four, route="delayed", targets=(
         Target("at most 0.5 x Curator's cycle", "rate", ">=", 2.0, "curator"),)),
-    Row("eight_sessions", "8 sessions, one fair_mutex", "eight_sessions", "rate", "hand-offs/s", four, counted=True, targets=(
+    Row("eight_sessions", "8 sessions, one fair_mutex", "eight_sessions", "rate", "hand-offs/s", four + ("direct",), counted=True, targets=(
         Target("at least 1.7 x Curator", "rate", ">=", 1.7, "curator"),
         Target("ahead of kazoo", "rate", ">=", 1.0, "kazoo"),
-        Target("at most 1.15 x the floor's hand-off", "rate", ">=", 1 / 1.15, "floor"))),
+        Target("at most 1.15 x the floor's hand-off", "rate", ">=", 1 / 1.15, "floor"),
+        Target("direct: at least 3 x Curator", "rate", ">=", 3, "curator", whose="direct"),
+        Target("direct: no more requests", "requests_per_cycle", "<=", 1.0, "latchkey", whose="direct"))),
+    Row("eight_sessions_delayed", "the same, 1 ms of delay each way", "eight_sessions", "rate", "hand-offs/s", direct, route="delayed", targets=(
+        Target("direct: at least 5 x Curator", "rate", ">=", 5, "curator", whose="direct"),)),
+    Row("eight_sessions_hold", "8 sessions, one fair_mutex, held for 1 ms", "eight_sessions_hold", "rate", "hand-offs/s", direct),
+    Row("eight_sessions_hold_delayed", "the same, 1 ms of delay each way", "eight_sessions_hold", "rate", "hand-offs/s", direct, route="delayed"),
     Row("elections_8", "8 sessions, one election", "elections_8", "rate", "hand-overs/s", ("latchkey", "curator"), counted=True, targets=(
         Target("as a mutex's: at least 0.9 x the rate of 8 sessions with one fair_mutex", "rate", ">=", 0.9, row="eight_sessions", own=True),
         Target("at least 1.0 x Curator's LeaderLatch", "rate", ">=", 1.0, "curator"))),
@@ -104,7 +112,8 @@ rows = (
     Row("hand_off_1000", "hand-off, 1000 waiters", "hand_off_1000", "us_per_hand_off", "us", ("floor", "latchkey"), also=beside_hand_offs),
     Row("hand_off_10000", "hand-off, 10 000 waiters", "hand_off_10000", "us_per_hand_off", "us", ("latchkey",), also=beside_hand_offs, targets=(
         Target("of 10, 100, 1000, 10 000 waiters: within 20 % of each other", "us_per_hand_off", "<=", 1.2, rows=hand_offs),)),
-    Row("processes_20", "hand-off, 20 waiters in 20 processes", "processes:1", "us_per_hand_off", "us", ("latchkey",)),
+    Row("processes_20", "hand-off, 20 waiters in 20 processes", "processes:1", "us_per_hand_off", "us", ("latchkey", "direct")),
+    Row("processes_20_delayed", "the same, 1 ms of delay each way", "processes:1", "us_per_hand_off", "us", ("latchkey", "direct"), route="delayed"),
     Row("processes_1000", "hand-off, 1000 waiters in 20 processes", "processes:50", "us_per_hand_off", "us", ("latchkey",), targets=(
         Target("at most 1.5 x that of 20 waiters", "us_per_hand_off", "<=", 1.5, row="processes_20", own=True),)),
     Row("idle_10000", "10 000 idle waiters: memory of one, without its stack", "idle_10000", "bytes_per_waiter", "bytes", ("latchkey",), length=6, most_rounds=3, alone=True,

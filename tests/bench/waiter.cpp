@@ -33,7 +33,8 @@ long long now_ns() {
 
 class waiter {
  public:
-  waiter(const std::string& host, const std::string& path) : client_{host}, lock_{client_, path} {}
+  waiter(const std::string& host, const std::string& path, latchkey::hand_off how)
+      : client_{host, options_for(how)}, lock_{client_, path, {.how = how}} {}
 
   /// @returns the answer, as JSON.
   std::string obey(const std::string& line) {
@@ -61,6 +62,12 @@ class waiter {
   }
 
  private:
+  static latchkey::client_options options_for(latchkey::hand_off how) {
+    latchkey::client_options options;
+    if (how != latchkey::hand_off::ensemble) options.peers.emplace();
+    return options;
+  }
+
   void add(std::size_t count) {
     if (queued_ == 0) first_ = 0;
     const auto wanted = queued_ + count;
@@ -96,8 +103,9 @@ class waiter {
 
 int main(int argc, char** argv) {
   try {
-    if (argc != 3) throw std::invalid_argument{"usage: bench_waiter HOST:PORT PATH"};
-    waiter self{argv[1], argv[2]};
+    const bool direct = argc == 4 && argv[3] == std::string{"--direct"};
+    if (argc != 3 && !direct) throw std::invalid_argument{"usage: bench_waiter HOST:PORT PATH [--direct]"};
+    waiter self{argv[1], argv[2], direct ? latchkey::hand_off::direct : latchkey::hand_off::ensemble};
     for (std::string line; std::getline(std::cin, line);) {
       std::cout << self.obey(line) << std::endl;
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <latchkey/client.hpp>
+#include <latchkey/hand_off.hpp>
 #include <latchkey/mutex.hpp>
 
 #include "contestant.hpp"
@@ -17,18 +18,23 @@ namespace bench {
 /// The clients of each route, kept for the next run; client i is connected to server i of it.
 class clients {
  public:
+  /// @param how of all locks of clients that pass a lock on to one another
+  explicit clients(latchkey::hand_off how) : how_{how} {}
+
+  latchkey::hand_off how() const { return how_; }
   latchkey::client& at(const route& to, std::size_t index);
 
   /// A mutex that lingers, from one run to the next.
   latchkey::mutex& lingering(const route& to);
 
  private:
+  const latchkey::hand_off how_;
   std::map<std::string, std::vector<std::unique_ptr<latchkey::client>>> known_;
   std::map<std::string, std::unique_ptr<latchkey::mutex>> lingering_;
 };
 
 /// Connected to one server. @throws std::runtime_error when that takes too long
-std::unique_ptr<latchkey::client> connect(const std::string& host);
+std::unique_ptr<latchkey::client> connect(const std::string& host, latchkey::hand_off how);
 
 // One caller ----------
 figures uncontended(clients& all, const route& to, double seconds);
@@ -38,6 +44,7 @@ figures locked_write(clients& all, const route& to, double seconds);
 
 // Many callers ----------
 figures eight_sessions(clients& all, const route& to, double seconds);
+figures eight_sessions_hold(clients& all, const route& to, double seconds);
 figures elections_8(clients& all, const route& to, double seconds);
 figures one_lock_64(clients& all, const route& to, double seconds);
 figures own_locks_256(clients& all, const route& to, double seconds);

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <boost/fiber/operations.hpp>
+#include <chrono>
 #include <deque>
 #include <numeric>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <latchkey/election.hpp>
@@ -23,11 +25,14 @@ namespace bench {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 /// Until the time is up, and once after it.
 template <class Lock>
-double cycle(Lock& lock, const time_is_up& over) {
+double cycle(Lock& lock, const time_is_up& over, std::chrono::milliseconds hold = {}) {
   for (double count = 0;; ++count) {
     lock.lock();
+    if (hold.count() != 0) std::this_thread::sleep_for(hold);
     const bool last{over};
     lock.unlock();
     if (last) return count;
@@ -49,24 +54,32 @@ void make_paths(latchkey::client& client, const std::string& root, std::uint32_t
 double sum(const std::vector<double>& counts) { return std::accumulate(counts.begin(), counts.end(), 0.0); }
 
 /// Eight sessions that share a path, with a thread each.
-template <class Lock>
-figures in_sessions(clients& all, const route& to, const char* path, double seconds) {
+template <class Lock, class Options>
+figures in_sessions(clients& all, const route& to, const char* path, double seconds, const Options& options,
+                    std::chrono::milliseconds hold = {}) {
   std::deque<Lock> locks;
-  for (std::size_t i = 0; i < 8; ++i) locks.emplace_back(all.at(to, i), path);
+  for (std::size_t i = 0; i < 8; ++i) locks.emplace_back(all.at(to, i), path, options);
   std::vector<double> counts(locks.size());
   const time_is_up over{seconds};
-  in_threads(locks.size(), [&](std::size_t i) { counts[i] = cycle(locks[i], over); });
+  in_threads(locks.size(), [&](std::size_t i) { counts[i] = cycle(locks[i], over, hold); });
   return rate_of(sum(counts), seconds, static_cast<double>(counts.size()));
 }
 
 }  // namespace
 
 figures eight_sessions(clients& all, const route& to, double seconds) {
-  return in_sessions<latchkey::fair_mutex>(all, to, "/bench/latchkey/eight_sessions", seconds);
+  return in_sessions<latchkey::fair_mutex>(all, to, "/bench/latchkey/eight_sessions", seconds,
+                                           latchkey::fair_mutex_options{.how = all.how()});
+}
+
+figures eight_sessions_hold(clients& all, const route& to, double seconds) {
+  return in_sessions<latchkey::fair_mutex>(all, to, "/bench/latchkey/eight_sessions", seconds,
+                                           latchkey::fair_mutex_options{.how = all.how()}, 1ms);
 }
 
 figures elections_8(clients& all, const route& to, double seconds) {
-  return in_sessions<latchkey::election>(all, to, "/bench/latchkey/elections_8", seconds);
+  return in_sessions<latchkey::election>(all, to, "/bench/latchkey/elections_8", seconds,
+                                         latchkey::election_options{});
 }
 
 figures one_lock_64(clients& all, const route& to, double seconds) {

@@ -192,7 +192,7 @@ figures hand_off(clients& all, const route& to, double seconds, std::size_t wait
 figures idle_10000(clients&, const route& to, double seconds) {
   constexpr std::size_t waiters = 10'000;
   const auto threads_before = threads_now();
-  const auto client = connect(to.host(0));
+  const auto client = connect(to.host(0), latchkey::hand_off::ensemble);
   std::this_thread::sleep_for(200ms);  // the resolver's thread is done
   const auto threads_of_client = threads_now() - threads_before;
   latchkey::fair_mutex lock{*client, "/bench/latchkey/idle"};

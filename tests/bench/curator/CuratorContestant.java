@@ -55,10 +55,11 @@ public final class CuratorContestant {
   /** How many cycles there were after the end of the time. */
   private static int beyond = 0;
 
-  private static long cycle(InterProcessLock lock, long end) throws Exception {
+  private static long cycle(InterProcessLock lock, long end, long holdMs) throws Exception {
     long count = 0;
     while (true) {
       lock.acquire();
+      if (holdMs != 0) Thread.sleep(holdMs);
       boolean over = System.nanoTime() >= end;
       lock.release();
       if (over) return count;
@@ -66,13 +67,17 @@ public final class CuratorContestant {
     }
   }
 
-  /** A thread for each; all of them until the same end. */
   private static double inThreads(List<InterProcessLock> locks, double seconds) throws Exception {
+    return inThreads(locks, seconds, 0);
+  }
+
+  /** A thread for each; all of them until the same end. */
+  private static double inThreads(List<InterProcessLock> locks, double seconds, long holdMs) throws Exception {
     long end = after(seconds);
     beyond = locks.size();
     List<Future<Long>> counts = new ArrayList<>();
     for (InterProcessLock lock : locks) {
-      Callable<Long> run = () -> cycle(lock, end);
+      Callable<Long> run = () -> cycle(lock, end, holdMs);
       counts.add(threads.submit(run));
     }
     double sum = 0;
@@ -95,6 +100,9 @@ public final class CuratorContestant {
       case "eight_sessions":
         for (int i = 0; i < 8; ++i) locks.add(new InterProcessMutex(session(route, i), path));
         return inThreads(locks, seconds);
+      case "eight_sessions_hold":
+        for (int i = 0; i < 8; ++i) locks.add(new InterProcessMutex(session(route, i), path));
+        return inThreads(locks, seconds, 1);
       case "elections_8":
         for (int i = 0; i < 8; ++i) locks.add(new Election(session(route, i), path));
         return inThreads(locks, seconds);
