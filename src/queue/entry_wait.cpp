@@ -41,7 +41,9 @@ void queue_entry::decide(const reply& listed) {
   }
   if (refuse_behind_own(listed.children)) return;
   auto verdict = admit(listed.children, last_component(node_), *kind_);
-  const bool is_last = verdict.behind == 0;  // nor is a node behind that we are about to delete
+  // Nor is a node behind that we are about to delete.
+  const bool is_last = verdict.what != admission::verdict::gone && verdict.behind == 0;
+  if (czxid_ == 0 && is_last && is_last_of_its_kind(listed.children)) czxid_ = listed.stat.pzxid;
   std::vector<std::string> remaining;
   if (verdict.what == admission::verdict::wait && core_->reaper().removes(join(*path_, verdict.blocker))) {
     remaining = core_->reaper().remaining(*path_, listed.children);
@@ -52,7 +54,6 @@ void queue_entry::decide(const reply& listed) {
       return queue_again();  // an operator has deleted it
     case admission::verdict::granted:
       listener_->on_listed(listed.children);
-      if (czxid_ == 0 && is_last && is_last_of_its_kind(listed.children)) czxid_ = listed.stat.pzxid;
       return admitted(verdict);
     case admission::verdict::wait:
       break;

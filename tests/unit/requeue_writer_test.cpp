@@ -43,7 +43,7 @@ struct writer_again : habitual<lock_family::shared> {
 }  // namespace
 
 TEST_SUITE("requeue at the end of a line") {
-  TEST_CASE("a reader whose node is younger than ours tells nothing of when ours was made") {
+  TEST_CASE("a reader ahead whose node is younger than ours leaves the tokens in order") {
     writer_again w{std::nullopt};
     const auto theirs = w.other.enter(1, w.mode);
     REQUIRE(w.queued(2));
@@ -58,7 +58,12 @@ TEST_SUITE("requeue at the end of a line") {
     w.other.leave(1, contender_kind::read);
     REQUIRE(w.ends(again, outcome::granted));
     CHECK(w.sent(request_kind::requeue) == 1);
-    CHECK(w.fence().czxid <= w.made());
+    const auto fence = w.fence();
+    CHECK(fence.czxid >= w.made());
+    const auto later = w.other.enter(1, w.mode);
+    w.leave();
+    REQUIRE(w.ends(later, outcome::granted));
+    CHECK(w.other.current(1, w.mode).fence() > fence);
   }
 
   TEST_CASE("a reader who is the last behind is waited for, and the writer's own node tells when it was made") {
