@@ -24,7 +24,7 @@ enum class hand_off : std::uint8_t {
   direct_then_sync,
 };
 
-/// Where a client receives datagrams of other clients (UDP).
+/// Where a client receives datagrams of other clients (UDP). `client_metrics::peers` tells whether they arrive.
 struct peer_options {
   /// A numeric address of this host and a port; port 0: any. IPv6 as "[::]:0".
   std::string listen{"0.0.0.0:0"};

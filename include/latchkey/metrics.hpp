@@ -56,6 +56,21 @@ struct lock_metrics {
   duration_histogram hold;  ///< of the grants that have ended
 };
 
+/// The numbers of direct hand-off, of all locks of a client together: see `client_options::peers`.
+struct peer_metrics {
+  std::uint64_t admitted = 0;  ///< contenders admitted by a datagram from the holder ahead, not by the ensemble
+
+  std::uint64_t subscriptions = 0;  ///< to entries of other clients; repetitions are not counted
+  std::uint64_t acknowledged = 0;   ///< of them, those that were answered
+  std::uint64_t given_up = 0;       ///< of them, those whose address did not answer, or no longer did
+
+  // Datagrams without effect. Late and repeated ones are among the unknown and the stale: a few are normal.
+  std::uint64_t malformed = 0;  ///< no message
+  std::uint64_t unknown = 0;    ///< of an entry that is not in its queue, or no longer
+  std::uint64_t bad_tag = 0;    ///< not made with the key of the entry
+  std::uint64_t stale = 0;      ///< of an earlier subscription, or of a moment in which the ensemble decides
+};
+
 /// The numbers of a client since it was made.
 struct client_metrics {
   std::uint64_t connections = 0;     ///< to a server; reconnections included
@@ -82,7 +97,8 @@ struct client_metrics {
   /// costing one. Of the last minute, and up to one more; nothing if there was no such answer.
   std::optional<std::chrono::nanoseconds> least_left;
 
-  std::vector<lock_metrics> locks;  ///< by group
+  std::vector<lock_metrics> locks;    ///< by group
+  std::optional<peer_metrics> peers;  ///< of direct hand-off; nothing without `client_options::peers`
 };
 
 /// @returns the numbers in Prometheus' text format, version 0.0.4. Counters end in `_total`, durations are in seconds.

@@ -27,8 +27,12 @@ void queue_entry::subscribe(const std::string& name, const reply& read) {
 /// events of the outage are still to come, that of the deletion of our own node among them: a list decides.
 void queue_entry::on_released(const std::string& ahead) {
   const auto self = shared_from_this();
-  if (state_ != state::waiting || !blocker_ || !through().connected()) return;
-  if (!through().answered()) return look();
+  const bool may_heed = state_ == state::waiting && blocker_ && through().connected();
+  if (!may_heed || !through().answered()) {
+    ++peers()->counts().stale;
+    if (may_heed) look();
+    return;
+  }
   if (how_ == hand_off::direct) {
     see_off(ahead);
     return admitted_by_neighbour();
@@ -41,10 +45,11 @@ void queue_entry::on_released(const std::string& ahead) {
                    }));
 }
 
-/// Its owner deletes the node. If that does not happen soon, the owner has died in between: the rest of the queue does
-/// not wait for the end of its session.
+/// Its datagram admits this entry, and its owner deletes the node. If that does not happen soon, the owner has died in
+/// between: the rest of the queue does not wait for the end of its session.
 void queue_entry::see_off(const std::string& name) {
   const auto at = std::exchange(blocker_, nullptr);
+  ++peers()->counts().admitted;
   const auto patience = through().info().timeout / 8;
   at->overdue = core_->monitor().in(patience, [core = core_.get(), at, node = join(*path_, name)] {
     at->overdue = {};

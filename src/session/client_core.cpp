@@ -268,6 +268,7 @@ client_metrics client_core::metrics() const {
   auto result = metrics_.snapshot(monitor_->now());
   result.unanswered = session_.unanswered();
   result.deletions_owed = reaper_.owed();
+  if (peers_) result.peers = peers_->counts();
   return result;
 }
 

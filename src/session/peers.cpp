@@ -28,6 +28,8 @@ std::string_view prefix_of(std::string_view name) noexcept {
   return name.substr(0, name.size() - std::min(name.size(), number_digits));
 }
 
+void drop(std::uint64_t& reason) noexcept { ++reason; }
+
 }  // namespace
 
 peers::peers(monitor& own, std::unique_ptr<datagram_port> port) : monitor_{own}, port_{std::move(port)} {
@@ -72,15 +74,19 @@ bool peers::was_closed(std::string_view name) {
 void peers::on_subscribe(const std::string& from, const peer_message& what, std::string_view bytes) {
   const auto number = number_of(what.behind);
   const auto own = number_of(what.ahead);
-  if (!number || !own || *number <= *own) return;
+  if (!number || !own || *number <= *own) return drop(counts_.malformed);
   const std::string ahead{what.ahead};
   const auto at = subscribers_.find(ahead);
-  if (at == subscribers_.end() && !was_closed(ahead)) return;
-  if (!is_genuine(bytes, key_of(prefix_of(ahead)))) return;
+  if (at == subscribers_.end() && !was_closed(ahead)) return drop(counts_.unknown);
+  if (!is_genuine(bytes, key_of(prefix_of(ahead)))) return drop(counts_.bad_tag);
   const subscriber asks{std::string{what.behind}, *number, what.nonce, from};
   if (at == subscribers_.end()) return send(verb::released, ahead, asks);
   auto& known = at->second;
-  if (known.name.empty() || known.number <= asks.number) known = asks;
+  if (known.name.empty() || known.number <= asks.number) {
+    known = asks;
+  } else {
+    ++counts_.stale;
+  }
   send(verb::noted, ahead, asks);
 }
 
@@ -101,6 +107,7 @@ void peers::subscribe(peer_listener& who, const std::string& mine, const std::st
   made.ahead = ahead;
   made.at = std::move(at);
   randombytes_buf(made.nonce.data(), made.nonce.size());
+  ++counts_.subscriptions;
   ask(mine);
 }
 
@@ -116,20 +123,28 @@ void peers::ask(const std::string& mine) {
   if (std::exchange(with.noted, false)) {
     with.sent = 0;
   } else if (with.sent == pauses.size()) {
-    std::erase_if(silent_, [now = monitor_.now()](const auto& each) { return each.second <= now; });
-    silent_[with.at.address] = monitor_.now() + silent_for;
-    return unsubscribe(mine);
+    return give_up(mine);
   }
   port_->send(with.at.address, encode({verb::subscribe, with.ahead, mine, with.nonce}, with.at.key));
   with.timer = monitor_.in(pauses[with.sent++], [this, mine] { ask(mine); });
 }
 
+void peers::give_up(const std::string& mine) {
+  const auto& with = subscriptions_.at(mine);
+  ++counts_.given_up;
+  std::erase_if(silent_, [now = monitor_.now()](const auto& each) { return each.second <= now; });
+  silent_[with.at.address] = monitor_.now() + silent_for;
+  unsubscribe(mine);
+}
+
 void peers::on_answer(const peer_message& what, std::string_view bytes) {
   const std::string mine{what.behind};
   const auto at = subscriptions_.find(mine);
-  if (at == subscriptions_.end()) return;
+  if (at == subscriptions_.end()) return drop(counts_.unknown);
   auto& with = at->second;
-  if (with.ahead != what.ahead || with.nonce != what.nonce || !is_genuine(bytes, with.at.key)) return;
+  if (with.ahead != what.ahead || with.nonce != what.nonce) return drop(counts_.stale);
+  if (!is_genuine(bytes, with.at.key)) return drop(counts_.bad_tag);
+  if (!std::exchange(with.acknowledged, true)) ++counts_.acknowledged;
   if (what.what == verb::noted) {
     with.noted = true;
     monitor_.cancel(with.timer);
@@ -144,7 +159,7 @@ void peers::on_answer(const peer_message& what, std::string_view bytes) {
 
 void peers::on_received(const std::string& from, std::string_view bytes) {
   const auto what = decode(bytes);
-  if (!what) return;
+  if (!what) return drop(counts_.malformed);
   if (what->what == verb::subscribe) return on_subscribe(from, *what, bytes);
   on_answer(*what, bytes);
 }

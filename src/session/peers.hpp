@@ -13,6 +13,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include <latchkey/metrics.hpp>
+
 #include "bridge/datagram_port.hpp"
 #include "bridge/monitor.hpp"
 #include "session/peer_message.hpp"
@@ -64,6 +66,9 @@ class peers {
   void subscribe(peer_listener& who, const std::string& mine, const std::string& ahead, peer_advert at);
   void unsubscribe(const std::string& mine);
 
+  peer_metrics& counts() noexcept { return counts_; }
+  const peer_metrics& counts() const noexcept { return counts_; }
+
   /// How many names of closed entries are kept, and for how long, for those who ask too late.
   static constexpr std::size_t most_closed = 64;
   static constexpr duration closed_for = std::chrono::minutes{1};
@@ -77,7 +82,8 @@ class peers {
     peer_advert at;
     peer_nonce nonce{};
     std::size_t sent = 0;
-    bool noted = false;
+    bool noted = false;         // since it was sent last
+    bool acknowledged = false;  // ever
     timer_id timer{};
   };
   struct subscriber {
@@ -96,6 +102,7 @@ class peers {
   void on_subscribe(const std::string& from, const peer_message& what, std::string_view bytes);
   void on_answer(const peer_message& what, std::string_view bytes);
   void ask(const std::string& mine);
+  void give_up(const std::string& mine);
   void send(peer_message::verb what, const std::string& ahead, const subscriber& to);
   bool was_closed(std::string_view name);
 
@@ -103,6 +110,7 @@ class peers {
   const std::unique_ptr<datagram_port> port_;
   peer_key secret_{};
   std::string address_;
+  peer_metrics counts_;
   std::unordered_map<std::string, subscriber> subscribers_;      // by the name of ours; empty: none yet
   std::unordered_map<std::string, subscription> subscriptions_;  // by the name of ours
   std::deque<closed> closed_;                                    // the oldest first

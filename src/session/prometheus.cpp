@@ -64,6 +64,13 @@ class writer {
     begin(name, "histogram", help);
     for (const auto& each : locks) samples(label("group", each.group), each.*value);
   }
+  void drops(std::string_view name, std::string_view help, const peer_metrics& of) {
+    begin(name, "counter", help);
+    sample({}, label("reason", "malformed"), of.malformed);
+    sample({}, label("reason", "unknown"), of.unknown);
+    sample({}, label("reason", "bad tag"), of.bad_tag);
+    sample({}, label("reason", "stale"), of.stale);
+  }
   void losses(std::string_view name, std::string_view help, const std::vector<lock_metrics>& locks) {
     begin(name, "counter", help);
     for (const auto& each : locks) {
@@ -152,6 +159,14 @@ void write_locks(writer& out, const std::vector<lock_metrics>& locks) {
   out.histograms("hold_seconds", "Time that ended grants were held.", locks, &m::hold);
 }
 
+void write_peers(writer& out, const peer_metrics& what) {
+  out.counter("peer_admitted_total", "Contenders admitted by a datagram.", what.admitted);
+  out.counter("peer_subscriptions_total", "Subscriptions to entries of other clients.", what.subscriptions);
+  out.counter("peer_acknowledged_total", "Subscriptions that were answered.", what.acknowledged);
+  out.counter("peer_given_up_total", "Subscriptions whose address did not answer.", what.given_up);
+  out.drops("peer_dropped_total", "Datagrams without effect.", what);
+}
+
 }  // namespace
 
 std::string to_prometheus(const client_metrics& what, std::string_view prefix) {
@@ -162,6 +177,7 @@ std::string to_prometheus(const client_metrics& what, std::string_view prefix) {
   }
   writer out{prefix};
   write_client(out, what);
+  if (what.peers) write_peers(out, *what.peers);
   write_locks(out, what.locks);
   return std::move(out).text();
 }

@@ -16,6 +16,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/reached.hpp"
 #include "support/two_clients.hpp"
 
 namespace latchkey::testing {
@@ -24,7 +25,7 @@ namespace {
 constexpr auto of_test = "of the test";
 
 /// @returns what the client has counted of the locks of the test.
-lock_metrics counts(const client& of) {
+lock_metrics numbers(const client& of) {
   for (const auto& each : of.metrics().locks) {
     if (each.group == of_test) return each;
   }
@@ -61,7 +62,7 @@ const scenario scenarios[] = {
        on_threads other;
        other.start([&] { w.lock.acquire().release(); });
        REQUIRE(queued(w.path, 2));
-       CHECK(counts(w.one).waiting == 1);
+       CHECK(numbers(w.one).waiting == 1);
        held.release();
        other.join();
      },
@@ -71,7 +72,7 @@ const scenario scenarios[] = {
        auto held = w.lock.acquire();
        on_threads other;
        other.start([&] { w.lock.acquire().release(); });
-       CHECK(eventually([&] { return counts(w.one).waiting == 1; }));
+       CHECK(eventually([&] { return numbers(w.one).waiting == 1; }));
        held.release();
        other.join();
      },
@@ -137,7 +138,7 @@ const scenario scenarios[] = {
        shared_mutex shared{w.one, w.path, {.group = of_test}};
        auto first = shared.acquire_shared();
        elsewhere([&] { shared.acquire_shared().release(); });
-       CHECK(counts(w.one).held == 1);
+       CHECK(numbers(w.one).held == 1);
        CHECK(!shared.try_lock());
        first.release();
        const auto reading = shared.downgrade(shared.acquire());
@@ -186,7 +187,7 @@ TEST_SUITE("metrics") {
       CAPTURE(std::string{each.what});
       counted_lock w;
       each.run(w);
-      const auto now = counts(w.one);
+      const auto now = numbers(w.one);
       for (const auto& [name, counter] : all_counters) {
         CAPTURE(name);
         std::uint64_t expected = 0;
@@ -201,10 +202,10 @@ TEST_SUITE("metrics") {
   TEST_CASE("a lost grant is counted by its reason, and its hold has ended") {
     counted_lock w;
     const auto held = w.lock.acquire();
-    CHECK(counts(w.one).held == 1);
+    CHECK(numbers(w.one).held == 1);
     servers().remove(w.path + "/" + queue_at(w.path).front());
     CHECK(eventually([&] { return !held.grant(); }));
-    const auto now = counts(w.one);
+    const auto now = numbers(w.one);
     CHECK(now.lost[static_cast<std::size_t>(loss_reason::node_deleted)] == 1);
     CHECK(now.held == 0);
     CHECK(now.hold.count == 1);
@@ -227,6 +228,29 @@ TEST_SUITE("metrics") {
     CHECK(now.locks[0].group == "");
     CHECK(now.locks[0].granted == 2);
     CHECK(now.locks[0].wait.count == 2);
+  }
+
+  TEST_CASE("a client with peers counts who was admitted by datagram") {
+    const auto path = fresh_path();
+    auto options = quick(24s);
+    options.peers.emplace();
+    reached_by_proxy here{options};
+    client two{servers().connect_string(), options};
+    fair_mutex first{here.owner, path, {.how = hand_off::direct}};
+    fair_mutex second{two, path, {.how = hand_off::direct}};
+    auto held = first.acquire();
+    auto place = second.enqueue();
+    REQUIRE(eventually([&] { return two.metrics().peers->acknowledged == 1; }));
+    here.net.black_hole();
+    held.release();
+    CHECK(place.acquire());
+    const auto now = *two.metrics().peers;
+    CHECK(now.admitted == 1);
+    CHECK(now.subscriptions == 1);
+    CHECK(now.given_up == 0);
+    CHECK(here.owner.metrics().peers->admitted == 0);
+    here.net.heal();
+    CHECK_FALSE(client{servers().connect_string(), quick()}.metrics().peers);
   }
 
   TEST_CASE("a tracer is told of each wait and each hold, when it has ended") {

@@ -141,6 +141,30 @@ TEST_SUITE("metrics") {
     CHECK(has_line(to_prometheus(told), "latchkey_waiting{group=\"a\\\\b\\\"c\\nd\"} 0"));
   }
 
+  TEST_CASE("for Prometheus, a client with peers has the numbers of direct hand-off, and another one none") {
+    client_metrics told;
+    CHECK(to_prometheus(told).find("peer") == std::string::npos);
+    told.peers = {.admitted = 1,
+                  .subscriptions = 2,
+                  .acknowledged = 3,
+                  .given_up = 4,
+                  .malformed = 5,
+                  .unknown = 6,
+                  .bad_tag = 7,
+                  .stale = 8};
+    const auto text = to_prometheus(told);
+    CAPTURE(text);
+    CHECK(has_line(text, "# TYPE latchkey_peer_admitted_total counter"));
+    CHECK(has_line(text, "latchkey_peer_admitted_total 1"));
+    CHECK(has_line(text, "latchkey_peer_subscriptions_total 2"));
+    CHECK(has_line(text, "latchkey_peer_acknowledged_total 3"));
+    CHECK(has_line(text, "latchkey_peer_given_up_total 4"));
+    CHECK(has_line(text, "latchkey_peer_dropped_total{reason=\"malformed\"} 5"));
+    CHECK(has_line(text, "latchkey_peer_dropped_total{reason=\"unknown\"} 6"));
+    CHECK(has_line(text, "latchkey_peer_dropped_total{reason=\"bad tag\"} 7"));
+    CHECK(has_line(text, "latchkey_peer_dropped_total{reason=\"stale\"} 8"));
+  }
+
   TEST_CASE("another prefix is taken, and a bad one refused") {
     CHECK(has_line(to_prometheus({}, "app:locks_2"), "app:locks_2_reads_total 0"));
     for (const auto* bad : {"", "2nd", "a-b", "a b", "\xc3\xa9"}) {

@@ -25,6 +25,7 @@ assert samples("app_waiting") == {(("group", group),): 1 for group in GROUPS}
 assert samples("app_lease_least_left_seconds") == {(): 2.5}
 assert sum(samples("app_lost", "_total").values()) == 45
 assert (("group", "accounts"), ("reason", "node deleted")) in samples("app_lost", "_total")
+assert samples("app_peer_dropped", "_total")[(("reason", "bad tag"),)] == 3
 
 assert families["app_request_seconds"].type == "histogram"
 buckets = [(float(dict(labels)["le"]), count) for labels, count in samples("app_request_seconds", "_bucket").items()]

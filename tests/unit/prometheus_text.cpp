@@ -14,6 +14,7 @@ int main() {
   told.request.count = 2;
   told.request.sum = 700'003us;
   told.least_left = 2500ms;
+  told.peers.emplace().bad_tag = 3;
   for (const auto* name : {"", "accounts", "a \"b\" \\ c\nd"}) {
     auto& locks = told.locks.emplace_back();
     locks.group = name;
