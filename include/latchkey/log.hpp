@@ -14,7 +14,7 @@ namespace latchkey {
 ///
 /// `error`: a mistake in this program, or a permission that is missing. `warning`: a lock was lost or may be, a
 /// connection or a session was lost, no server answers, or one does again. `info`: a connection was made; who holds a
-/// lock that a call waits long for. `debug`: what the C client says of its connections.
+/// lock that a call waits long for; a peer does not answer. `debug`: what the C client says of its connections.
 enum class log_level { debug, info, warning, error };
 
 /// @returns "debug", "info", "warning" or "error".

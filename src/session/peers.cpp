@@ -8,6 +8,7 @@
 
 #include <sodium.h>
 
+#include "base/log.hpp"
 #include "base/node_name.hpp"
 
 namespace latchkey::detail {
@@ -129,11 +130,18 @@ void peers::ask(const std::string& mine) {
   with.timer = monitor_.in(pauses[with.sent++], [this, mine] { ask(mine); });
 }
 
+/// Others may have subscribed at the address meanwhile: the first of them logs it.
 void peers::give_up(const std::string& mine) {
   const auto& with = subscriptions_.at(mine);
   ++counts_.given_up;
   std::erase_if(silent_, [now = monitor_.now()](const auto& each) { return each.second <= now; });
-  silent_[with.at.address] = monitor_.now() + silent_for;
+  const auto until = monitor_.now() + silent_for;
+  if (silent_.insert_or_assign(with.at.address, until).second) {
+    log(log_level::info,
+        "a process does not answer by UDP, so the ensemble tells of its releases; if it is alive, check firewalls, "
+        "NAT and its peer_options::advertise",
+        {{"address", with.at.address}, {"entry", with.ahead}});
+  }
   unsubscribe(mine);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a client counts of direct hand-off.
+/// What a client counts and logs of direct hand-off.
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,9 @@
 #include <string_view>
 
 #include "base/path.hpp"
+#include "log_lines.hpp"
 #include "session/peer_message.hpp"
+#include "session/peers.hpp"
 #include "support/calm_world.hpp"
 
 namespace latchkey::testing {
@@ -115,6 +117,45 @@ TEST_SUITE("direct hand-off") {
   TEST_CASE("a client without peers has no numbers of them") {
     calm_world w;
     CHECK_FALSE(w.one.run([&] { return w.one.core()->metrics().peers; }));
+  }
+
+  TEST_CASE("an address that does not answer is logged once in 30 s, and each subscription there is counted") {
+    const log_lines lines{log_level::info};
+    peer_world w{hand_off::direct, {.lost = 1}};
+    const auto told = [&] { return lines.with("does not answer by UDP").size(); };
+    w.take();
+    const auto address = w.advert(w.entry()).address;
+    const auto ben = w.queue(*w.ben);
+    CHECK(w.counts(w.two).given_up == 1);
+    REQUIRE(told() == 1);
+    CHECK(lines.with("check firewalls, NAT and its peer_options::advertise address=" + address).size() == 1);
+    const auto again = [&](simulated_lock::call last) {
+      w.ben->cancel(last, mode);
+      REQUIRE(w.eventually([&] { return w.ensemble.children("/q").size() == 1; }));
+      return w.queue(*w.ben);
+    };
+    const auto second = again(ben);
+    CHECK(w.counts(w.two).subscriptions == 1);
+    w.time.run_for(detail::peers::silent_for);
+    CHECK(told() == 1);
+    again(second);
+    CHECK(w.counts(w.two).subscriptions == 2);
+    CHECK(w.counts(w.two).given_up == 2);
+    CHECK(told() == 2);
+  }
+
+  TEST_CASE("of several that wait in vain for the same address one is logged") {
+    const log_lines lines{log_level::info};
+    peer_world w{hand_off::direct, {.lost = 1}};
+    simulated_lock more{w.one, "/r", {.family = lock_family::fair, .how = hand_off::direct}};
+    simulated_lock waits{w.two, "/r", {.family = lock_family::fair, .how = hand_off::direct}};
+    w.take();
+    REQUIRE(w.ends(more.enter(1, mode)));
+    const auto first = w.ben->enter(1, mode);
+    const auto second = waits.enter(1, mode);
+    w.time.run_for(1s);
+    CHECK(w.counts(w.two).given_up == 2);
+    CHECK(lines.with("does not answer by UDP").size() == 1);
   }
 
   TEST_CASE("datagrams without effect are counted by reason at the entry ahead") {
