@@ -45,6 +45,11 @@ void queue_entry::on_released(const std::string& ahead) {
                    }));
 }
 
+/// Who has waited for long has no fresh lease, and would wait for the proof of one when its turn has come.
+void queue_entry::on_next() {
+  if (state_ == state::waiting && blocker_) core_->lease_keeper().expect(*this);
+}
+
 /// Its datagram admits this entry, and its owner deletes the node. If that does not happen soon, the owner has died in
 /// between: the rest of the queue does not wait for the end of its session.
 void queue_entry::see_off(const std::string& name) {

@@ -103,7 +103,7 @@ void queue_entry::on_failure(const failure& why) {
 
 void queue_entry::on_lost(loss_reason why) {
   const auto self = shared_from_this();
-  if (state_ == state::proving) return queue_again();
+  if (state_ == state::proving || state_ == state::waiting) return queue_again();
   if (why == loss_reason::node_deleted && !replacement_) {
     core_->reaper().remove_alone(node_);
   } else if (why != loss_reason::session_expired) {
@@ -194,7 +194,9 @@ bool queue_entry::explain(reply_code code) {
 void queue_entry::forget_watch() {
   if (blocker_) through().forget(blocker_->watch);
   blocker_ = nullptr;
-  if (peers() && !node_.empty()) peers()->unsubscribe(std::string{last_component(node_)});
+  if (!peers() || node_.empty()) return;
+  peers()->unsubscribe(std::string{last_component(node_)});
+  core_->lease_keeper().remove(*this);  // it was next, perhaps
 }
 
 /// Whatever there is of our node in this session is handed to the reaper. A create under way looks after itself.

@@ -119,7 +119,7 @@ class queue_entry final : public session_observer,
 
   bool granted() const noexcept { return state_ == state::granted; }
 
-  /// @returns whether it will be granted once its node has been seen and the session proved alive; that is under way.
+  /// @returns whether it will be granted once its node has been seen and the session proved alive.
   bool proving() const noexcept { return state_ == state::proving || state_ == state::confirming; }
 
   /// @returns whether it has waited for a contender ahead.
@@ -164,7 +164,7 @@ class queue_entry final : public session_observer,
   void on_node_gone() override;
   void on_node_unseen(reply_code why) override;
   void on_released(const std::string& ahead) override;
-
+  void on_next() override;
   void on_line_forgotten() override { look_again(); }
   void on_parent_gone() override;
   std::shared_ptr<neighbour> keep_alive() override { return shared_from_this(); }
@@ -264,7 +264,6 @@ class queue_entry final : public session_observer,
   entry_listener* listener_;
   const std::shared_ptr<neighbours> line_;
   const rule* kind_;
-  // Packed: many entries may wait.
   const hand_off how_;
   patience patience_ = patience::wait;
   state state_ = state::over;

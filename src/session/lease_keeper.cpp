@@ -33,6 +33,7 @@ void lease_keeper::add(holder& who, time_point now) {
   mine.holding = true;
   mine.lingering = false;
   if (std::exchange(mine.asking, false)) --asking_;
+  if (std::exchange(mine.next, false)) --expecting_;
   if (!deadline_timer_) await_deadline();
   if (clock_.wants_proof(now)) prove_if_due();
   beat_by(now + clock_.beat_interval(true));
@@ -45,11 +46,20 @@ void lease_keeper::ask(holder& who) {
   beat_by(monitor_.now() + clock_.beat_interval(true));
 }
 
+void lease_keeper::expect(holder& who) {
+  if (std::exchange(enter(who).next, true)) return;
+  ++expecting_;
+  const auto now = monitor_.now();
+  if (clock_.wants_proof(now)) prove_if_due();
+  beat_by(now + clock_.beat_interval(true));
+}
+
 void lease_keeper::remove(holder& who) {
   auto* const entry = std::exchange(who.entry.at_, nullptr);
   if (!entry) return;
   if (entry->second.awake()) --awake_;
   if (entry->second.asking) --asking_;
+  if (entry->second.next) --expecting_;
   holders_.erase(holders_.find(entry->first));
   // The timers are left to run: they find no holder, and are not set again.
 }
@@ -179,14 +189,14 @@ void lease_keeper::beat_by(time_point time) {
 void lease_keeper::prove_if_due() {
   if (!session_.connected()) return;
   const auto now = monitor_.now();
-  const bool wanted = asking_ != 0 || (awake_ != 0 && clock_.wants_proof(now));
+  const bool wanted = asking_ != 0 || (keeps() && clock_.wants_proof(now));
   if (wanted && clock_.provable(now)) prove();
 }
 
 void lease_keeper::prove() {
   const auto now = monitor_.now();
   if (!lease_->alive(now)) on_deadline();
-  const auto nodes = nodes_of([](const held_node& each) { return !each.paused && (each.awake() || each.asking); });
+  const auto nodes = nodes_of([](const held_node& each) { return each.needs_proof(); });
   if (nodes.empty()) return;
   clock_.proof_sent(now);
   check(nodes);

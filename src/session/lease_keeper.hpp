@@ -29,11 +29,13 @@ struct held_node {
   std::uint64_t number = 0;  // in the order in which they came
   bool holding = false;      // a grant rests on it; else it has only asked for a lease
   bool asking = false;
+  bool next = false;      // it waits for the last one ahead
   bool checking = false;  // a proof with its node is under way
   bool paused = false;
   bool lingering = false;
 
   bool awake() const noexcept { return holding && !lingering; }
+  bool needs_proof() const noexcept { return !paused && (awake() || asking || next); }
 };
 
 /// The position of a holder in the lease keeper's table, if it is there.
@@ -81,6 +83,8 @@ class lease_keeper {
   /// A grant rests on its node from now on. Allocates nothing after `stop_proving()`. @pre `fresh()`
   void add(holder& who, time_point now);
   void remove(holder& who);
+  /// It waits, and may be granted at any time: its lease is kept `fresh()` until it is removed or added.
+  void expect(holder& who);
   /// Its grant is not needed until it is added again: no proofs are sent, and it is not told of a loss.
   void stop_proving(holder& who);
   /// It is told `on_proved` once `fresh()` is true, or `on_unproved`, unless it is removed before. @pre connected
@@ -125,7 +129,8 @@ class lease_keeper {
   std::size_t holders() const noexcept { return holders_.size(); }
 
  private:
-  bool busy() const noexcept { return awake_ != 0 || asking_ != 0; }
+  bool keeps() const noexcept { return awake_ != 0 || expecting_ != 0; }
+  bool busy() const noexcept { return keeps() || asking_ != 0; }
   held_node& enter(holder& who);
   void begin_pulse();
   void send_beat();
@@ -155,6 +160,7 @@ class lease_keeper {
   std::uint64_t entered_ = 0;                           // how many there have been
   std::size_t awake_ = 0;                               // of them, those that hold and do not rest
   std::size_t asking_ = 0;                              // those that have asked for a lease
+  std::size_t expecting_ = 0;                           // those that are next
   bool suspect_ = false;
   std::size_t unanswered_syncs_ = 0;
   time_point synced_at_{};  // when the newest sync was sent

@@ -19,6 +19,7 @@ struct peer_message {
     subscribe = 1,  ///< to `ahead`: you are the nearest that I wait for
     noted = 2,      ///< from `ahead`: I shall tell you
     released = 3,   ///< from `ahead`: I was let in alone, and am closed
+    granted = 4,    ///< from `ahead`: I shall tell you, and hold the lock now, so you are next
   };
 
   verb what{};

@@ -41,6 +41,16 @@ peers::peers(monitor& own, std::unique_ptr<datagram_port> port) : monitor_{own},
 
 peers::~peers() { port_->listen({}); }
 
+void peers::on_connected(const std::string& server) {
+  const bool first = address_.empty();
+  address_ = port_->address(server);
+  if (!address_.empty() || !first || std::exchange(said_, true)) return;
+  log(log_level::warning,
+      "this client has no address for other processes, so the ensemble tells them of its releases; let "
+      "peer_options::listen be of the family of the ensemble's addresses, or set peer_options::advertise",
+      {{"server", server}});
+}
+
 peer_key peers::key_of(std::string_view prefix) const noexcept {
   peer_key key{};
   crypto_shorthash_siphashx24(key.data(), reinterpret_cast<const unsigned char*>(prefix.data()), prefix.size(),
@@ -55,14 +65,30 @@ std::optional<peer_advert> peers::advert(std::string_view prefix) const {
   return peer_advert{address_, key_of(prefix)};
 }
 
+void peers::add(const std::string& name) {
+  auto& mine = own_[name];
+  const auto asked = [&](const early& each) { return each.ahead == name; };
+  for (auto at = early_.begin(); (at = std::find_if(at, early_.end(), asked)) != early_.end(); at = early_.erase(at)) {
+    note(mine, std::move(at->who));
+  }
+}
+
+void peers::hold(const std::string& name, duration patience) {
+  auto& mine = own_.at(name);
+  mine.holds = true;
+  if (!mine.behind.name.empty() && mine.behind.since + patience < monitor_.now()) {
+    send(verb::granted, name, mine.behind);
+  }
+}
+
 void peers::remove(const std::string& name) {
-  subscribers_.erase(name);
+  own_.erase(name);
   unsubscribe(name);
 }
 
 void peers::tell(const std::string& name) {
-  const auto at = subscribers_.find(name);
-  if (!at->second.name.empty()) send(verb::released, name, at->second);
+  const auto& behind = own_.at(name).behind;
+  if (!behind.name.empty()) send(verb::released, name, behind);
   closed_.push_back({name, monitor_.now() + closed_for});
   if (closed_.size() > most_closed) closed_.pop_front();
 }
@@ -77,18 +103,26 @@ void peers::on_subscribe(const std::string& from, const peer_message& what, std:
   const auto own = number_of(what.ahead);
   if (!number || !own || *number <= *own) return drop(counts_.malformed);
   const std::string ahead{what.ahead};
-  const auto at = subscribers_.find(ahead);
-  if (at == subscribers_.end() && !was_closed(ahead)) return drop(counts_.unknown);
   if (!is_genuine(bytes, key_of(prefix_of(ahead)))) return drop(counts_.bad_tag);
-  const subscriber asks{std::string{what.behind}, *number, what.nonce, from};
-  if (at == subscribers_.end()) return send(verb::released, ahead, asks);
-  auto& known = at->second;
-  if (known.name.empty() || known.number <= asks.number) {
-    known = asks;
-  } else {
-    ++counts_.stale;
+  subscriber asks{std::string{what.behind}, *number, what.nonce, from, monitor_.now()};
+  if (was_closed(ahead)) return send(verb::released, ahead, asks);
+  const auto at = own_.find(ahead);
+  const bool holds = at != own_.end() && at->second.holds;
+  send(holds ? verb::granted : verb::noted, ahead, asks);
+  if (at != own_.end()) {
+    if (!note(at->second, std::move(asks))) ++counts_.stale;
+    return;
   }
-  send(verb::noted, ahead, asks);
+  early_.push_back({ahead, std::move(asks)});
+  if (early_.size() > most_early) early_.pop_front();
+}
+
+/// @returns false if another one is nearer.
+bool peers::note(own_entry& of, subscriber&& who) {
+  if (!of.behind.name.empty() && of.behind.number > who.number) return false;
+  if (of.behind.name == who.name) who.since = of.behind.since;
+  of.behind = std::move(who);
+  return true;
 }
 
 void peers::send(verb what, const std::string& ahead, const subscriber& to) {
@@ -153,13 +187,14 @@ void peers::on_answer(const peer_message& what, std::string_view bytes) {
   if (with.ahead != what.ahead || with.nonce != what.nonce) return drop(counts_.stale);
   if (!is_genuine(bytes, with.at.key)) return drop(counts_.bad_tag);
   if (!std::exchange(with.acknowledged, true)) ++counts_.acknowledged;
-  if (what.what == verb::noted) {
+  auto* const who = with.who;
+  if (what.what != verb::released) {
     with.noted = true;
     monitor_.cancel(with.timer);
     with.timer = monitor_.in(asked_again_after, [this, mine] { ask(mine); });
+    if (what.what == verb::granted) who->on_next();
     return;
   }
-  auto* const who = with.who;
   const auto ahead = std::move(with.ahead);
   unsubscribe(mine);
   who->on_released(ahead);

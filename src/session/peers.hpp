@@ -27,6 +27,8 @@ class peer_listener {
   /// The entry ahead, of this name, was let in alone, and is closed: no grant of it is in use, none will begin, and each
   /// of its transactions has been answered.
   virtual void on_released(const std::string& ahead) = 0;
+  /// The entry ahead holds the lock: this one is next.
+  virtual void on_next() = 0;
 
  protected:
   ~peer_listener() = default;
@@ -46,14 +48,17 @@ class peers {
   peers& operator=(const peers&) = delete;
 
   /// @param server that the client is connected to
-  void on_connected(const std::string& server) { address_ = port_->address(server); }
+  void on_connected(const std::string& server);
 
   // Entries of ours:
 
   /// @param prefix of the node's name, up to its number. @returns nothing while nobody could reach this client
   std::optional<peer_advert> advert(std::string_view prefix) const;
   /// It is in its queue: others may wait for it.
-  void add(const std::string& name) { subscribers_.try_emplace(name); }
+  void add(const std::string& name);
+  /// It holds the lock. The one behind it hears of that if it has waited for longer than `patience`: its lease may need
+  /// a proof, which is then there in time. @pre it was added
+  void hold(const std::string& name, duration patience);
   /// It waits for nobody, and nobody is told of it, unless `tell` was called.
   void remove(const std::string& name);
   /// It was let in alone, and is closed. @pre it was added
@@ -72,6 +77,9 @@ class peers {
   /// How many names of closed entries are kept, and for how long, for those who ask too late.
   static constexpr std::size_t most_closed = 64;
   static constexpr duration closed_for = std::chrono::minutes{1};
+  /// How many are kept of those who ask too early: another server has shown them a node whose creation our own has yet
+  /// to answer.
+  static constexpr std::size_t most_early = 64;
   /// How long an address that has not answered is left alone.
   static constexpr duration silent_for = std::chrono::seconds{30};
 
@@ -91,6 +99,15 @@ class peers {
     std::uint32_t number = 0;
     peer_nonce nonce{};
     std::string address;
+    time_point since;
+  };
+  struct own_entry {
+    subscriber behind;  // no name: nobody yet
+    bool holds = false;
+  };
+  struct early {
+    std::string ahead;
+    subscriber who;
   };
   struct closed {
     std::string name;
@@ -100,6 +117,7 @@ class peers {
   peer_key key_of(std::string_view prefix) const noexcept;
   void on_received(const std::string& from, std::string_view bytes);
   void on_subscribe(const std::string& from, const peer_message& what, std::string_view bytes);
+  bool note(own_entry& of, subscriber&& who);
   void on_answer(const peer_message& what, std::string_view bytes);
   void ask(const std::string& mine);
   void give_up(const std::string& mine);
@@ -110,8 +128,10 @@ class peers {
   const std::unique_ptr<datagram_port> port_;
   peer_key secret_{};
   std::string address_;
+  bool said_ = false;  // that there is none
   peer_metrics counts_;
-  std::unordered_map<std::string, subscriber> subscribers_;      // by the name of ours; empty: none yet
+  std::unordered_map<std::string, own_entry> own_;               // by name
+  std::deque<early> early_;                                      // of entries that we do not know to be there yet
   std::unordered_map<std::string, subscription> subscriptions_;  // by the name of ours
   std::deque<closed> closed_;                                    // the oldest first
   std::map<std::string, time_point> silent_;                     // until when, by address

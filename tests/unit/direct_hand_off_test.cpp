@@ -271,6 +271,59 @@ TEST_SUITE("direct hand-off") {
     }
   }
 
+  TEST_CASE("who is next keeps its lease fresh, however long the holder takes, and nobody else does") {
+    direct_world w{fair};
+    w.take(*w.ann);
+    const auto ben = w.queue(*w.ben);
+    const auto cay = w.queue(*w.cay);
+    const auto fresh = [](simulated_client& of) { return of.core()->lease_keeper().fresh(); };
+    const auto proofs = [](simulated_client& of) { return of.connector().sent(request_kind::check); };
+    const auto minute = [&](simulated_client& next) {
+      next.connector().forget_sent();
+      for (int i = 0; i < 600; ++i) {
+        w.time.run_for(100ms);
+        CHECK(fresh(next));
+      }
+      CHECK(proofs(next) >= 50);  // T/4 apart
+      CHECK(proofs(next) <= 70);
+    };
+    minute(w.two);
+    CHECK(proofs(w.three) < 10);
+    w.ann->leave(1, mode);
+    REQUIRE(w.ends(ben, 10ms));
+    w.time.run_for(1s);  // the next one has heard of the grant
+    minute(w.three);
+    w.ben->leave(1, mode);
+    REQUIRE(w.ends(cay, 10ms));
+    w.cay->leave(1, mode);
+  }
+
+  TEST_CASE("who was next and does not wait any more proves nothing") {
+    direct_world w{fair};
+    w.take(*w.ann);
+    const auto ben = w.queue(*w.ben);
+    w.ben->cancel(ben, mode);
+    w.time.run_for(1s);
+    w.two.connector().forget_sent();
+    w.time.run_for(1min);
+    CHECK(w.two.connector().sent(request_kind::check) == 0);
+  }
+
+  TEST_CASE("who is next and whose node is deleted queues again") {
+    direct_world w{fair};
+    w.take(*w.ann);
+    const auto ben = w.queue(*w.ben);
+    w.time.run_for(1min);
+    const auto anns = w.node(*w.ann);
+    for (const auto& name : w.ensemble.children("/q")) {
+      if ("/q/" + name != anns) w.ensemble.remove("/q/" + name);
+    }
+    CHECK(w.eventually([&] { return w.ensemble.children("/q").size() == 2; }));
+    w.ann->leave(1, mode);
+    CHECK(w.ends(ben));
+    w.ben->leave(1, mode);
+  }
+
   TEST_CASE("who has no connection waits for it") {
     direct_world w{fair};
     w.take(*w.ann);

@@ -53,7 +53,9 @@ struct client {
 
 struct listener final : peer_listener {
   void on_released(const std::string& ahead) override { told.push_back(ahead); }
+  void on_next() override { ++next; }
   std::vector<std::string> told;
+  int next = 0;
 };
 
 std::string entry(int number) {
@@ -139,8 +141,57 @@ TEST_SUITE("peers") {
     w.holder.all->remove(w.first);
     w.subscribe();
     w.deliver();
+    w.advance(1s);
     CHECK(w.who.told.empty());
-    CHECK(w.holder.port->sent.empty());
+  }
+
+  TEST_CASE("who asks before the holder knows of its own entry is answered, and told in the end") {
+    two_clients w;
+    w.holder.all->remove(w.first);
+    w.subscribe();
+    w.subscribe(3);
+    w.deliver();
+    w.advance(1s);
+    CHECK(w.waiter.all->counts().given_up == 0);
+    w.holder.all->add(w.first);
+    w.holder.all->tell(w.first);
+    w.deliver();
+    CHECK(w.who.told.size() == 1);
+  }
+
+  TEST_CASE("of those who ask too early the last 64 are kept") {
+    for (const auto others : {peers::most_early - 1, peers::most_early}) {
+      two_clients w;
+      w.holder.all->remove(w.first);
+      w.subscribe();
+      w.deliver();
+      for (std::size_t i = 0; i < others; ++i) {
+        const auto number = static_cast<int>(10 + i);
+        w.waiter.all->subscribe(w.who, entry(number + 1), entry(number), *w.holder.all->advert(prefix));
+      }
+      w.deliver();
+      w.holder.all->add(w.first);
+      w.holder.all->tell(w.first);
+      w.deliver();
+      CHECK(w.who.told.size() == (others < peers::most_early ? 1 : 0));
+    }
+  }
+
+  TEST_CASE("who waits for a holder knows that it is next: from the answer, or from the grant after a long wait") {
+    two_clients w;
+    w.subscribe();
+    w.deliver();
+    w.advance(1s);
+    w.holder.all->hold(w.first, 1s);
+    CHECK(w.holder.port->sent.empty());  // its lease is fresh
+    w.advance(1ms);
+    w.holder.all->hold(w.first, 1s);
+    w.deliver();
+    CHECK(w.who.next == 1);
+    w.subscribe();
+    w.deliver();
+    CHECK(w.who.next == 2);
+    CHECK(w.who.told.empty());
   }
 
   TEST_CASE("of several the one with the largest number is told: the others have left") {
