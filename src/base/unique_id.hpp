@@ -17,6 +17,8 @@ class unique_ids {
 
   /// @returns 36 characters, lower case.
   std::string next();
+  /// @returns one of those that begin with these bits, but for the version.
+  std::string next(std::uint64_t high);
 
  private:
   std::mt19937_64 random_;
@@ -25,5 +27,7 @@ class unique_ids {
 /// @returns a UUID that nobody else has. From any thread, also in a forked child; leaves rand() and random() alone,
 /// which the C client seeds again and again (HAZARDS 2).
 std::string unique_id();
+/// @returns the same, one of those that begin with these bits.
+std::string unique_id(std::uint64_t high);
 
 }  // namespace latchkey::detail

@@ -9,7 +9,6 @@
 
 #include "base/node_name.hpp"
 #include "base/path.hpp"
-#include "base/unique_id.hpp"
 #include "queue/queue_entry.hpp"
 #include "queue/record.hpp"
 
@@ -70,7 +69,7 @@ void queue_entry::create_and_list() {
 request queue_entry::creation() {
   forget_node();
   created_ = reply_code::not_sent;
-  prefix_ = entry_prefix(unique_id(), *kind_);
+  prefix_ = new_prefix();
   return {.kind = operation::create,
           .path = join(*path_, prefix_),
           .data = record(),

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/path.hpp"
+#include "base/unique_id.hpp"
 #include "queue/queue_entry.hpp"
 
 namespace latchkey::detail {
@@ -14,12 +15,21 @@ std::string queue_entry::record() const {
   return advert ? with_advert(std::move(made), *advert) : made;
 }
 
+std::string queue_entry::new_prefix() const {
+  return entry_prefix(peers() ? peers()->unique_id(*path_) : unique_id(), *kind_);
+}
+
+void queue_entry::subscribe(const std::string& name) {
+  if (peers()) peers()->subscribe(*this, std::string{last_component(node_)}, name);
+}
+
 /// Only what the creator of the node has written counts: others may be allowed to write, but not to delete.
-void queue_entry::subscribe(const std::string& name, const reply& read) {
+void queue_entry::learn(const std::string& name, const reply& read) {
   if (!peers() || read.stat.version != 0) return;
-  if (auto advert = read_advert(read.data)) {
-    peers()->subscribe(*this, std::string{last_component(node_)}, name, std::move(*advert));
-  }
+  auto advert = read_advert(read.data);
+  if (!advert) return;
+  peers()->learn(name, std::move(*advert));
+  subscribe(name);
 }
 
 /// All that must go before it has been deleted, or is closed: those before the one ahead when that was let in alone, and

@@ -81,17 +81,21 @@ void queue_entry::watch(const std::string& name, bool alone) {
   blocker_->alone = alone;
   blocker_->watch = through().submit(
       {.kind = operation::get, .path = join(*path_, name)},
-      unless_stale([name](queue_entry& self, const reply& read) { self.on_watch_set(name, read); }),
+      [who = shared_from_this(), step = step_, name, at = blocker_](const reply& read) {
+        if (read.code == reply_code::no_node) who->core_->monitor().cancel(at->overdue);
+        if (who->step_ == step) who->on_watch_set(name, read);
+      },
       [who = weak_from_this(), core = core_.get(), step = step_, name, at = blocker_](watch_event event) {
         core->monitor().cancel(at->overdue);  // `see_off` leaves the watch behind
         const auto self = who.lock();
         if (self && self->step_ == step) self->on_blocker_event(name, event);
       });
+  subscribe(name);  // its client may be known
   delayed();
 }
 
 void queue_entry::on_watch_set(const std::string& name, const reply& read) {
-  if (read.code == reply_code::ok) return subscribe(name, read);
+  if (read.code == reply_code::ok) return learn(name, read);
   blocker_->watch = {};
   if (read.code == reply_code::no_node) return on_blocker_gone(name);
   if (!explain(read.code)) resume();

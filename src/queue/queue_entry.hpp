@@ -110,8 +110,7 @@ class queue_entry final : public session_observer,
   /// @pre granted. The grant is not needed until `refresh()`: no proofs are sent.
   void stop_proving();
 
-  /// @pre granted; its rule names a kind to become. Becomes that in its own place, in one transaction; then tells
-  /// `on_downgraded`.
+  /// @pre granted; its rule names a kind to become. Becomes that in its place, then tells `on_downgraded`.
   void downgrade();
 
   /// Replaces the listener.
@@ -233,7 +232,9 @@ class queue_entry final : public session_observer,
 
   // entry_peers.cpp
   std::string record() const;
-  void subscribe(const std::string& name, const reply& read);
+  std::string new_prefix() const;
+  void subscribe(const std::string& name);
+  void learn(const std::string& name, const reply& read);
   void see_off(const std::string& name);
   void tell_peers(bool closed);
   void bind_node(bool closed);

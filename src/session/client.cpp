@@ -24,17 +24,18 @@ namespace {
 
 std::int64_t ceil_ms(detail::duration time) { return std::chrono::ceil<std::chrono::milliseconds>(time).count(); }
 
-/// Whoever can read an entry, but not delete it, could forge its release.
-void require_closed_to_readers(const std::vector<acl_entry>& acl) {
+/// Whoever can read an entry, but not delete it, could forge its release; whoever can create one could say that it was
+/// let in.
+void require_closed_to_others(const std::vector<acl_entry>& acl) {
   for (const auto& each : acl) {
-    const bool reads = each.permissions.find('r') != std::string::npos;
+    const bool takes_part = each.permissions.find_first_of("cr") != std::string::npos;
     const bool deletes = std::any_of(acl.begin(), acl.end(), [&](const acl_entry& other) {
       return other.scheme == each.scheme && other.id == each.id && other.permissions.find('d') != std::string::npos;
     });
-    if (reads && !deletes) {
+    if (takes_part && !deletes) {
       throw error{errc::bad_option,
-                  fmt::format("client_options::peers needs an acl in which whoever may read may delete, and {}:{} may "
-                              "not; give it d, or leave peers out",
+                  fmt::format("client_options::peers needs an acl in which whoever may read or create may delete, and "
+                              "{}:{} may not; give it d, or leave peers out",
                               each.scheme, each.id)};
     }
   }
@@ -62,7 +63,7 @@ void validate(const client_options& options) {
   std::size_t bytes = 0;
   for (const auto& each : options.acl) bytes += each.scheme.size() + each.id.size();
   for (const auto& each : options.authentication) bytes += each.scheme.size() + each.data.size();
-  if (options.peers) require_closed_to_readers(options.acl);
+  if (options.peers) require_closed_to_others(options.acl);
   if (bytes > 64 * 1024) refuse("client_options::acl and authentication must be at most 64 KiB together");
 }
 

@@ -44,6 +44,8 @@ bool is_genuine(std::string_view bytes, const peer_key& key) noexcept;
 struct peer_advert {
   std::string address;
   peer_key key{};
+
+  friend bool operator==(const peer_advert&, const peer_advert&) = default;
 };
 
 /// @returns `record`, a JSON object, with the advert in it.

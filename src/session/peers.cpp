@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -10,6 +11,7 @@
 
 #include "base/log.hpp"
 #include "base/node_name.hpp"
+#include "base/unique_id.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -25,9 +27,8 @@ constexpr duration asked_again_after = 20s;
 
 std::optional<std::uint32_t> number_of(std::string_view name) noexcept { return number_after("", name); }
 
-std::string_view prefix_of(std::string_view name) noexcept {
-  return name.substr(0, name.size() - std::min(name.size(), number_digits));
-}
+/// What the names of all entries of one client and path have in common: "_c_", and half of the UUID that follows.
+std::string_view family_of(std::string_view name) noexcept { return name.substr(0, 21); }
 
 void drop(std::uint64_t& reason) noexcept { ++reason; }
 
@@ -51,18 +52,24 @@ void peers::on_connected(const std::string& server) {
       {{"server", server}});
 }
 
-peer_key peers::key_of(std::string_view prefix) const noexcept {
-  peer_key key{};
-  crypto_shorthash_siphashx24(key.data(), reinterpret_cast<const unsigned char*>(prefix.data()), prefix.size(),
+peer_key peers::hash(std::string_view text) const noexcept {
+  peer_key made{};
+  crypto_shorthash_siphashx24(made.data(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
                               secret_.data());
-  return key;
+  return made;
 }
 
 // Entries of ours ----------
 
-std::optional<peer_advert> peers::advert(std::string_view prefix) const {
+std::string peers::unique_id(std::string_view path) const {
+  std::uint64_t high = 0;
+  std::memcpy(&high, hash(path).data(), sizeof high);
+  return detail::unique_id(high);
+}
+
+std::optional<peer_advert> peers::advert(std::string_view name) const {
   if (address_.empty()) return std::nullopt;
-  return peer_advert{address_, key_of(prefix)};
+  return peer_advert{address_, hash(family_of(name))};
 }
 
 void peers::add(const std::string& name) {
@@ -103,7 +110,7 @@ void peers::on_subscribe(const std::string& from, const peer_message& what, std:
   const auto own = number_of(what.ahead);
   if (!number || !own || *number <= *own) return drop(counts_.malformed);
   const std::string ahead{what.ahead};
-  if (!is_genuine(bytes, key_of(prefix_of(ahead)))) return drop(counts_.bad_tag);
+  if (!is_genuine(bytes, hash(family_of(ahead)))) return drop(counts_.bad_tag);
   subscriber asks{std::string{what.behind}, *number, what.nonce, from, monitor_.now()};
   if (was_closed(ahead)) return send(verb::released, ahead, asks);
   const auto at = own_.find(ahead);
@@ -126,12 +133,22 @@ bool peers::note(own_entry& of, subscriber&& who) {
 }
 
 void peers::send(verb what, const std::string& ahead, const subscriber& to) {
-  port_->send(to.address, encode({what, ahead, to.name, to.nonce}, key_of(prefix_of(ahead))));
+  port_->send(to.address, encode({what, ahead, to.name, to.nonce}, hash(family_of(ahead))));
 }
 
 // Entries of others ----------
 
-void peers::subscribe(peer_listener& who, const std::string& mine, const std::string& ahead, peer_advert at) {
+void peers::learn(std::string_view ahead, peer_advert at) {
+  if (known_.size() == most_known) known_.clear();
+  known_.insert_or_assign(std::string{family_of(ahead)}, std::move(at));
+}
+
+void peers::subscribe(peer_listener& who, const std::string& mine, const std::string& ahead) {
+  const auto known = known_.find(std::string{family_of(ahead)});
+  if (known == known_.end()) return;
+  const auto& at = known->second;
+  const auto present = subscriptions_.find(mine);
+  if (present != subscriptions_.end() && present->second.ahead == ahead && present->second.at == at) return;
   unsubscribe(mine);
   if (const auto silent = silent_.find(at.address); silent != silent_.end()) {
     if (monitor_.now() < silent->second) return;
@@ -140,7 +157,7 @@ void peers::subscribe(peer_listener& who, const std::string& mine, const std::st
   auto& made = subscriptions_[mine];
   made.who = &who;
   made.ahead = ahead;
-  made.at = std::move(at);
+  made.at = at;
   randombytes_buf(made.nonce.data(), made.nonce.size());
   ++counts_.subscriptions;
   ask(mine);

@@ -52,8 +52,11 @@ class peers {
 
   // Entries of ours:
 
-  /// @param prefix of the node's name, up to its number. @returns nothing while nobody could reach this client
-  std::optional<peer_advert> advert(std::string_view prefix) const;
+  /// @returns a UUID for the name of an entry at `path`. All of them begin alike: so what the record of one advertises
+  /// goes for the others, too.
+  std::string unique_id(std::string_view path) const;
+  /// @param name of the node, with or without its number. @returns nothing while nobody could reach this client
+  std::optional<peer_advert> advert(std::string_view name) const;
   /// It is in its queue: others may wait for it.
   void add(const std::string& name);
   /// It holds the lock. The one behind it hears of that if it has waited for longer than `patience`: its lease may need
@@ -66,9 +69,12 @@ class peers {
 
   // Entries of others:
 
-  /// `who` is told of the release of the entry `ahead`, in place of one that it has named before.
+  /// @param at what the record of the entry `ahead` advertises
+  void learn(std::string_view ahead, peer_advert at);
+  /// `who` is told of the release of the entry `ahead`, in place of one that it has named before. Does nothing if no
+  /// entry of the same client and path is known.
   /// @param mine the name of its node
-  void subscribe(peer_listener& who, const std::string& mine, const std::string& ahead, peer_advert at);
+  void subscribe(peer_listener& who, const std::string& mine, const std::string& ahead);
   void unsubscribe(const std::string& mine);
 
   peer_metrics& counts() noexcept { return counts_; }
@@ -80,6 +86,8 @@ class peers {
   /// How many are kept of those who ask too early: another server has shown them a node whose creation our own has yet
   /// to answer.
   static constexpr std::size_t most_early = 64;
+  /// How many clients and paths are known; then all are forgotten.
+  static constexpr std::size_t most_known = 1024;
   /// How long an address that has not answered is left alone.
   static constexpr duration silent_for = std::chrono::seconds{30};
 
@@ -114,7 +122,7 @@ class peers {
     time_point until;
   };
 
-  peer_key key_of(std::string_view prefix) const noexcept;
+  peer_key hash(std::string_view text) const noexcept;
   void on_received(const std::string& from, std::string_view bytes);
   void on_subscribe(const std::string& from, const peer_message& what, std::string_view bytes);
   bool note(own_entry& of, subscriber&& who);
@@ -134,6 +142,7 @@ class peers {
   std::deque<early> early_;                                      // of entries that we do not know to be there yet
   std::unordered_map<std::string, subscription> subscriptions_;  // by the name of ours
   std::deque<closed> closed_;                                    // the oldest first
+  std::unordered_map<std::string, peer_advert> known_;           // by the part of a name that they have in common
   std::map<std::string, time_point> silent_;                     // until when, by address
 };
 

@@ -78,8 +78,8 @@ figures eight_sessions_hold(clients& all, const route& to, double seconds) {
 }
 
 figures elections_8(clients& all, const route& to, double seconds) {
-  return in_sessions<latchkey::election>(all, to, "/bench/latchkey/elections_8", seconds,
-                                         latchkey::election_options{});
+  const latchkey::election_options plain;
+  return in_sessions<latchkey::election>(all, to, "/bench/latchkey/elections_8", seconds, plain);
 }
 
 figures one_lock_64(clients& all, const route& to, double seconds) {

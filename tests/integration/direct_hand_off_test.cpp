@@ -184,6 +184,8 @@ TEST_SUITE("direct hand-off") {
     auto options = with_peers();
     options.acl = {{"world", "anyone", "r"}, {"auth", "", "cdrwa"}};
     CHECK_THROWS_AS((client{servers().connect_string(), options}), error);
+    options.acl = {{"world", "anyone", "c"}, {"auth", "", "cdrwa"}};
+    CHECK_THROWS_AS((client{servers().connect_string(), options}), error);
     options.acl = {{"world", "anyone", "r"}, {"world", "anyone", "cd"}};
     CHECK_NOTHROW((client{servers().connect_string(), options}));
     options.peers->listen = "localhost";

@@ -60,9 +60,9 @@ struct listener final : peer_listener {
 
 std::string entry(int number) {
   const auto digits = std::to_string(number);
-  return "_c_x-lock-" + std::string(10 - digits.size(), '0') + digits;
+  return "_c_01234567-89ab-4def-8000-000000000000-lock-" + std::string(10 - digits.size(), '0') + digits;
 }
-constexpr auto prefix = "_c_x-lock-";
+constexpr auto prefix = "_c_01234567-89ab-4def-8000-000000000000-lock-";
 
 struct two_clients {
   time_point now{1h};
@@ -73,7 +73,12 @@ struct two_clients {
   const std::string second = entry(2);
 
   two_clients() { holder.all->add(first); }
-  void subscribe(int number = 2) { waiter.all->subscribe(who, entry(number), first, *holder.all->advert(prefix)); }
+  void subscribe(int number = 2) { subscribe(who, number, first); }
+  void subscribe(listener& by, int number, const std::string& ahead) {
+    waiter.all->unsubscribe(entry(number));
+    waiter.all->learn(ahead, *holder.all->advert(prefix));
+    waiter.all->subscribe(by, entry(number), ahead);
+  }
   void advance(duration time) {
     const auto end = now + time;
     while (const auto next = waiter.own.next_timer()) {
@@ -145,6 +150,33 @@ TEST_SUITE("peers") {
     CHECK(w.who.told.empty());
   }
 
+  TEST_CASE("what one entry advertises goes for the others of its client and path, and for no other client") {
+    two_clients w;
+    w.waiter.all->subscribe(w.who, w.second, w.first);
+    CHECK(w.waiter.port->sent.empty());
+    w.waiter.all->learn(w.first, *w.holder.all->advert(prefix));
+    w.holder.all->add(entry(3));
+    w.waiter.all->subscribe(w.who, entry(4), entry(3));
+    CHECK(w.waiter.port->sent.size() == 1);
+    w.waiter.all->learn(entry(3), *w.holder.all->advert(prefix));
+    w.waiter.all->subscribe(w.who, entry(4), entry(3));
+    CHECK(w.waiter.port->sent.size() == 1);  // it is the same
+    w.waiter.all->learn(entry(3), {"holder, moved", w.holder.all->advert(prefix)->key});
+    w.waiter.all->subscribe(w.who, entry(4), entry(3));
+    CHECK(w.waiter.port->sent.size() == 2);
+    const auto name_at = [](client& of, const char* path) { return "_c_" + of.all->unique_id(path) + "-lock-"; };
+    const auto one = name_at(w.holder, "/a");
+    CHECK(one != name_at(w.holder, "/a"));
+    CHECK(w.holder.all->advert(one) == w.holder.all->advert(name_at(w.holder, "/a")));
+    CHECK_FALSE(w.holder.all->advert(one) == w.holder.all->advert(name_at(w.holder, "/b")));
+    w.waiter.all->learn(one + "0000000001", *w.holder.all->advert(one));
+    w.waiter.port->sent.clear();
+    w.waiter.all->subscribe(w.who, entry(9), name_at(w.holder, "/a") + "0000000008");
+    CHECK(w.waiter.port->sent.size() == 1);
+    w.waiter.all->subscribe(w.who, entry(9), name_at(w.waiter, "/a") + "0000000008");
+    CHECK(w.waiter.port->sent.size() == 1);
+  }
+
   TEST_CASE("who asks before the holder knows of its own entry is answered, and told in the end") {
     two_clients w;
     w.holder.all->remove(w.first);
@@ -167,7 +199,7 @@ TEST_SUITE("peers") {
       w.deliver();
       for (std::size_t i = 0; i < others; ++i) {
         const auto number = static_cast<int>(10 + i);
-        w.waiter.all->subscribe(w.who, entry(number + 1), entry(number), *w.holder.all->advert(prefix));
+        w.subscribe(w.who, number + 1, entry(number));
       }
       w.deliver();
       w.holder.all->add(w.first);
@@ -200,7 +232,7 @@ TEST_SUITE("peers") {
     const auto late = w.waiter.port->sent;
     w.deliver();
     listener fifth;
-    w.waiter.all->subscribe(fifth, entry(5), w.first, *w.holder.all->advert(prefix));
+    w.subscribe(fifth, 5, w.first);
     w.deliver();
     w.holder.port->receive("waiter", late.front().bytes);  // a replay
     w.holder.all->tell(w.first);
@@ -213,7 +245,8 @@ TEST_SUITE("peers") {
     two_clients w;
     w.subscribe(1);
     w.deliver();
-    w.waiter.all->subscribe(w.who, entry(2), w.first, {"holder", {}});
+    w.waiter.all->learn(w.first, {"holder", {}});
+    w.waiter.all->subscribe(w.who, entry(2), w.first);
     w.deliver();
     CHECK(w.holder.port->sent.empty());
     w.holder.all->tell(w.first);
@@ -233,7 +266,7 @@ TEST_SUITE("peers") {
       w.waiter.port->receive("holder", of_first.bytes);
     }
     SUBCASE("waits for another one") {
-      w.waiter.all->subscribe(w.who, w.second, entry(0), *w.holder.all->advert(prefix));
+      w.subscribe(w.who, 2, entry(0));
       w.waiter.port->receive("holder", of_first.bytes);
     }
     SUBCASE("waits no more") {
