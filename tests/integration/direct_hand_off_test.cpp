@@ -4,6 +4,11 @@
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <string>
@@ -27,6 +32,36 @@ client_options with_peers(std::chrono::milliseconds session_timeout = 10s) {
   options.peers.emplace();
   return options;
 }
+
+/// A UDP socket that never answers.
+class mute_endpoint {
+ public:
+  mute_endpoint() {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::bind(fd_, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0);
+  }
+  ~mute_endpoint() { ::close(fd_); }
+  mute_endpoint(const mute_endpoint&) = delete;
+  mute_endpoint& operator=(const mute_endpoint&) = delete;
+
+  std::string address() const {
+    sockaddr_in own{};
+    socklen_t size = sizeof own;
+    REQUIRE(::getsockname(fd_, reinterpret_cast<sockaddr*>(&own), &size) == 0);
+    return "127.0.0.1:" + std::to_string(ntohs(own.sin_port));
+  }
+  int heard() const {
+    std::array<char, 1024> bytes{};
+    int count = 0;
+    while (::recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT) >= 0) ++count;
+    return count;
+  }
+
+ private:
+  const int fd_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+};
 
 }  // namespace
 
@@ -158,20 +193,37 @@ TEST_SUITE("direct hand-off") {
     CHECK(of[1] == of[0]);
   }
 
-  TEST_CASE("an endpoint that nobody can reach costs nothing but time that is lost anyway") {
-    const auto path = fresh_path();
-    auto unreachable = with_peers();
-    unreachable.peers->advertise = "192.0.2.1:9";  // of nobody: RFC 5737
-    client one{servers().connect_string(), unreachable};
-    client two{servers().connect_string(), with_peers()};
-    fair_mutex first{one, path, {.how = direct}};
-    fair_mutex second{two, path, {.how = direct}};
-    for (int i = 0; i < 3; ++i) {
-      auto held = first.acquire();
-      auto place = second.enqueue();
-      held.release();
-      CHECK(place.acquire());
+  TEST_CASE("an endpoint that does not answer costs three datagrams, and no request more than without") {
+    counts of[2];
+    for (const auto how : {hand_off::ensemble, direct}) {
+      const auto path = fresh_path();
+      mute_endpoint nobody;
+      auto unreachable = with_peers(60s);
+      unreachable.peers->advertise = nobody.address();
+      reached_by_proxy one{unreachable};
+      reached_by_proxy two{with_peers(60s)};
+      fair_mutex first{one.owner, path, {.how = how}};
+      fair_mutex second{two.owner, path, {.how = how}};
+      for (int i = 0; i < 3; ++i) {
+        auto held = first.acquire();
+        one.net.reset_requests();
+        two.net.reset_requests();
+        auto place = second.enqueue();
+        REQUIRE(has_sent(two.net, opcode::get_data, 2));
+        if (how == direct) REQUIRE(eventually([&] { return two.owner.metrics().peers->given_up == 1; }));
+        REQUIRE(eventually([&] { return two.owner.metrics().unanswered == 0; }));
+        held.release();
+        place.acquire().release();
+        REQUIRE(queued(path, 0));
+        auto& sum = of[how == direct];
+        for (const auto* each : {&one, &two}) {
+          for (const auto& [name, count] : requests_of(each->net)) sum[name] += count;
+        }
+        sum.erase("getData");
+      }
+      CHECK(nobody.heard() == (how == direct ? 3 : 0));
     }
+    CHECK(of[1] == of[0]);
   }
 
   TEST_CASE("options that make no sense are refused") {

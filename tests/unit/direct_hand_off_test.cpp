@@ -178,6 +178,33 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
   }
 
+  TEST_CASE("and so is one whose place is kept for a moment, since its callers come back at once") {
+    for (const auto& settings : {fair, turns}) {
+      for (const bool gives_out : {false, true}) {
+        CAPTURE(gives_out);
+        direct_world w{settings};
+        for (int i = 0; i < 4; ++i) {
+          REQUIRE(w.ends(w.ann->enter(1, mode)));
+          if (i != 3) w.ann->leave(1, mode);
+        }
+        w.time.run_for(100ms);
+        const auto node = w.node(*w.ann);
+        if (gives_out) sequencer_of(w.ann->current(1, mode));
+        const auto ben = w.queue(*w.ben);
+        w.ann->leave(1, mode);
+        if (gives_out) {
+          REQUIRE(w.ends(ben));
+          CHECK_FALSE(w.ensemble.exists(node));  // the ensemble has told
+        } else {
+          w.one.connector().cut();
+          REQUIRE(w.ends(ben, 10ms));
+          w.one.connector().heal();
+        }
+        w.ben->leave(1, mode);
+      }
+    }
+  }
+
   TEST_CASE("so is one whose transaction has not been answered; afterwards it is told") {
     for (const bool answered : {false, true}) {
       direct_world w{fair};
