@@ -148,9 +148,16 @@ void fenced_commit::doubt() {
 }
 
 /// The grant is held, so the session goes on. The transaction may still be on its way to the leader when another server
-/// answers: only after a sync do reads tell.
+/// answers: only after a sync do reads tell. Whether the place has been given up only the leader tells: a server that
+/// has lost the deletion (ZOOKEEPER-4785) shows the node for ever.
 void fenced_commit::look() {
   state_ = state::looking;
+  if (removes_) {
+    request check{.kind = operation::transact};
+    check.steps.push_back({.what = step::operation::check, .path = node_});
+    core_.session().submit(std::move(check), then(&fenced_commit::on_node_read));
+    return;
+  }
   core_.session().submit({.kind = operation::sync, .path = node_}, [](const reply&) {});
   core_.session().submit({.kind = operation::get, .path = node_}, then(&fenced_commit::on_node_read));
 }

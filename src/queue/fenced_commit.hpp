@@ -39,7 +39,8 @@ struct fenced_steps {
 /// | sent        | did not leave                         | ready                                                         |
 /// | sent        | answer lost                           | doubtful                                                      |
 /// | doubtful    | no marker, and its node is not to go  | over: in doubt                                                |
-/// | doubtful    | connected, grant held                 | looking: its node and the marker are read, behind a sync      |
+/// | doubtful    | connected, grant held, no release     | looking: its node and the marker are read, behind a sync      |
+/// | doubtful    | connected, grant held, a release      | looking: the leader is asked for its node, the marker is read |
 /// | doubtful    | connected, grant over                 | fencing off if there is a marker, else over: in doubt         |
 /// | looking     | its node was to go, and is there      | ready, after a pause; for the tenth time over: refused        |
 /// | looking     | the marker is there                   | over: committed                                               |

@@ -111,8 +111,6 @@ history_plan key_plan(std::uint64_t seed) {
   }
   plan.objects = 1;
   plan.groups = 0;
-  // Without the answer to a transaction that releases, a server that has lost it is believed: so two may hold.
-  if (plan.direct > 0) plan.weather.lose_every = {};
   return plan;
 }
 

@@ -195,7 +195,7 @@ const history_log& history::run() {
   // What is lost expires, what is disconnected reconnects; then all take their turns.
   const auto calls = static_cast<int>(plan_.callers_in_all() * plan_.calls);
   auto patience = plan_.timeout * 6 + calls * (plan_.longest_hold + plan_.longest_thought * 2 + 200ms);
-  if (plan_.weather.lose_every > duration::zero()) patience += calls * plan_.long_wait * 2;
+  if (plan_.weather.lose_every > duration::zero()) patience += calls * plan_.long_wait * 4;  // they look ever later
   step_until(time_.now() + patience, [this] { return all_done(); });
   for (const auto& each : actors_) each->call = nullptr;  // who still waits has waited too long
   step_until(time_.now() + plan_.timeout * 3, [] { return false; });

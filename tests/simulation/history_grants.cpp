@@ -74,8 +74,8 @@ void history::record_grant(actor& who, unsigned lock, contender_kind kind, std::
   const auto* mine = queues_.at(lock, grant.fence.czxid);
   const auto* const session = object.handle.client().connector().latest()->session();
   const bool of_group = !object.handle.settings().members.empty();  // its token may be one that older nodes take, too
-  if (mine && of_group) {
-    const bool of_session = session && mine->session == session->id;
+  if (mine) {
+    const bool of_session = !of_group || (session && mine->session == session->id);
     const auto& reaper = object.handle.client().core()->reaper();
     if (!of_session || reaper.removes(ensemble_.paths().text(mine->node))) mine = nullptr;
   }

@@ -99,6 +99,7 @@ simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detai
 
 void simulated_lock::cancel(const call& who, mode what) {
   client_.run([&] {
+    who->ends_by_itself = false;  // as `await` does
     if (permits_) return permits_->cancel(who);
     if (turns_) return turns_->cancel(who);
     if (fair_) return fair_->cancel(who);
