@@ -295,6 +295,7 @@ TEST_SUITE("direct hand-off") {
       CHECK(w.ensemble.exists(w.node(*w.ben)));
       w.one.connector().heal();
       w.ben->leave(1, mode);
+      CHECK(w.eventually([&] { return w.ensemble.children("/q").empty(); }));
     }
   }
 
