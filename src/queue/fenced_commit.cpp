@@ -148,23 +148,16 @@ void fenced_commit::doubt() {
 }
 
 /// The grant is held, so the session goes on. The transaction may still be on its way to the leader when another server
-/// answers: only after a sync do reads tell. Whether the place has been given up only the leader tells: a server that
-/// has lost the deletion (ZOOKEEPER-4785) shows the node for ever.
+/// answers, and a server that has lost a deletion (ZOOKEEPER-4785) shows the node for ever: only the leader tells.
 void fenced_commit::look() {
   state_ = state::looking;
-  if (removes_) {
-    request check{.kind = operation::transact};
-    check.steps.push_back({.what = step::operation::check, .path = node_});
-    core_.session().submit(std::move(check), then(&fenced_commit::on_node_read));
-    return;
-  }
-  core_.session().submit({.kind = operation::sync, .path = node_}, [](const reply&) {});
-  core_.session().submit({.kind = operation::get, .path = node_}, then(&fenced_commit::on_node_read));
+  core_.session().submit({.kind = operation::transact, .steps = {{.path = node_}}},
+                         then(&fenced_commit::on_node_checked));
 }
 
-void fenced_commit::on_node_read(const reply& read) {
-  if (is_lost(read.code)) return doubt();
-  node_gone_ = read.code == reply_code::no_node;
+void fenced_commit::on_node_checked(const reply& checked) {
+  if (is_lost(checked.code)) return doubt();
+  node_gone_ = checked.code == reply_code::no_node;
   if (removes_ && !node_gone_) return conclude_by(found::not_written);
   what_.marked ? read_marker() : conclude_by(found::nothing);
 }

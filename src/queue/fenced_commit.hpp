@@ -39,8 +39,7 @@ struct fenced_steps {
 /// | sent        | did not leave                         | ready                                                         |
 /// | sent        | answer lost                           | doubtful                                                      |
 /// | doubtful    | no marker, and its node is not to go  | over: in doubt                                                |
-/// | doubtful    | connected, grant held, no release     | looking: its node and the marker are read, behind a sync      |
-/// | doubtful    | connected, grant held, a release      | looking: the leader is asked for its node, the marker is read |
+/// | doubtful    | connected, grant held                 | looking: the leader checks its node, then the marker is read  |
 /// | doubtful    | connected, grant over                 | fencing off if there is a marker, else over: in doubt         |
 /// | looking     | its node was to go, and is there      | ready, after a pause; for the tenth time over: refused        |
 /// | looking     | the marker is there                   | over: committed                                               |
@@ -77,7 +76,7 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   void look();
   void fence_off();
   void on_fenced_off(const reply& done);
-  void on_node_read(const reply& read);
+  void on_node_checked(const reply& checked);
   void read_marker();
   void on_marker_read(const reply& read);
   void conclude_by(found what);

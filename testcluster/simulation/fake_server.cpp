@@ -206,14 +206,6 @@ void fake_server::forwarding(time_point arrived) {
   if (!is_leader_) deliver_touches(arrived);
 }
 
-/// What a former leader has held back does not keep this one waiting.
-void fake_server::become_leader(bool is_leader) {
-  is_leader_ = is_leader;
-  if (!is_leader) return;
-  scheduled_ = false;
-  schedule();
-}
-
 void fake_server::hold_back(direction way, duration length) {
   if (is_leader_) return;
   auto& until = held_until_[static_cast<std::size_t>(way)];

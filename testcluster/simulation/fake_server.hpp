@@ -81,7 +81,11 @@ class fake_server {
   /// Holds packets back, those on their way too; then they arrive, in order.
   void hold_back(direction way, duration length);
   bool holds_back(direction way) const noexcept { return !is_leader_ && time_.now() < held_until(way); }
-  void become_leader(bool is_leader);
+  /// Whoever chooses it has it catch up: it does not wait for what the former leader has held back.
+  void become_leader(bool is_leader) noexcept {
+    is_leader_ = is_leader;
+    if (is_leader) scheduled_ = false;
+  }
   bool is_leader() const noexcept { return is_leader_; }
   void disconnect_clients();
   /// There is a new leader. A server that is cut off hears of it when it is back; its clients have to leave then.
