@@ -33,9 +33,7 @@ struct lost_world : calm_world {
     const auto holder = node(other.current(1, exclusive));
     auto waiting = lock.enter(1, mode);
     REQUIRE(queued(2));
-    for (unsigned i = 0; i < ensemble.servers(); ++i) {
-      ensemble.server(i).lose_removal(ensemble.paths().intern(holder));
-    }
+    lose_removal(holder);
     other.leave(1, exclusive);
     REQUIRE(queued(1));
     return waiting;

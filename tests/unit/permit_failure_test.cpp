@@ -251,9 +251,7 @@ TEST_SUITE("permits and faults") {
                   return detail::parse_contender(a)->number < detail::parse_contender(b)->number;
                 });
       }
-      for (unsigned i = 0; i < w.ensemble.servers(); ++i) {
-        w.ensemble.server(i).lose_removal(w.ensemble.paths().intern(ghost));
-      }
+      w.lose_removal(ghost);
       if (before) other.cancel(*before);
       w.theirs.leave(held);
       w.time.run_for(20s);

@@ -139,9 +139,7 @@ TEST_SUITE("transaction answers") {
 
   TEST_CASE("a release whose answer is lost is over, though every server but the leader has lost the deletion") {
     holding w;
-    for (unsigned i = 0; i < w.ensemble.servers(); ++i) {
-      w.ensemble.server(i).lose_removal(w.ensemble.paths().intern(w.node(w.held)));
-    }
+    w.lose_removal(w.node(w.held));
     w.one.connector().set_trap(operation::transact, trap::lost_after_effect);
     const auto begun = w.begin({.steps = {set()}, .releases = true});
     CHECK(w.end(begun)->what == result::in_doubt);

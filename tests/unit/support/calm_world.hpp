@@ -46,6 +46,10 @@ struct calm_world {
     }
     return {};
   }
+  /// No server but the leader hears of the end of `node`: all of them show it for ever.
+  void lose_removal(const std::string& node) {
+    for (unsigned i = 0; i < ensemble.servers(); ++i) ensemble.server(i).lose_removal(ensemble.paths().intern(node));
+  }
   std::int64_t session(simulated_client& of) {
     return of.run([&] { return of.core()->session().info().id; });
   }
