@@ -117,8 +117,8 @@ struct client_options {
   /// When a grant counts as lost.
   loss_policy when_lost = loss_policy::at_deadline;
   /// Where datagrams of other clients arrive, for locks with `hand_off::direct`. Nothing: no socket is opened. Refused
-  /// with an `acl` that lets somebody read or create nodes who may not delete them: the data of a node says how its
-  /// release is authenticated, and whoever creates one may say that it was released.
+  /// with an `acl` that lets a user read or create nodes but not delete them: the data of a node says how its release
+  /// is authenticated, and the creator of a node may say that it was released.
   std::optional<peer_options> peers{};
   /// Told of events of the session and the locks, one at a time, on the client's event thread. It must not suspend a
   /// fiber. An exception that it throws ends the process, after a log line that names the event. A slow observer delays
