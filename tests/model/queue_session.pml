@@ -634,8 +634,8 @@ inline watch_own(s, t) {
   HEARS_RELEASE(c)
 
 #ifdef DIRECT
-#define IS_TOLD(c) (SESSION(c) == s && STATE(c) == WATCHING && tickets[c].blocker_watched && clients[s].connected && \
-                    HAS(said, tickets[c].blocker))
+/* Perhaps before its watch is answered: it subscribes by what an earlier entry of the same client has advertised. */
+#define IS_TOLD(c) (SESSION(c) == s && STATE(c) == WATCHING && clients[s].connected && HAS(said, tickets[c].blocker))
 #define HEARS_RELEASE(c) \
   :: IS_TOLD(c) -> act = TOLD; t = c \
   :: IS_TOLD(c) -> act = TOLD_AND_SEE_OFF; t = c
