@@ -84,7 +84,9 @@ class fake_ensemble {
   /// May be changed at any time.
   fault_plan& plan() noexcept { return plan_; }
   path_table& paths() noexcept { return paths_; }
+  const path_table& paths() const noexcept { return paths_; }
   fake_leader& leader() noexcept { return leader_; }
+  const fake_leader& leader() const noexcept { return leader_; }
   bool credentials_refused() const noexcept { return credentials_refused_; }
   bool next_open_fails();
   fake_session& add(std::shared_ptr<fake_client> client, std::uint64_t epoch, detail::connector_listener& listener);

@@ -229,6 +229,7 @@ void fake_server::deliver_held_back(direction way) {
 
 void fake_server::cut(duration length) {
   is_cut_ = true;
+  is_deposed_ = is_leader_;
   const auto number = ++cuts_;
   if (length > plan_.sync_limit) {
     time_.after(plan_.sync_limit, [this, number] {
@@ -249,6 +250,7 @@ void fake_server::heal() {
     deliver_held_back(way);
   }
   if (!std::exchange(is_cut_, false)) return;
+  is_deposed_ = false;
   if (std::exchange(missed_election_, false)) on_election();
   receive(time_.now());
   answer_ping();  // the leader's pings have waited on the wire, and are answered at once
@@ -271,6 +273,7 @@ void fake_server::on_election() {
 }
 
 void fake_server::disconnect_clients() {
+  is_deposed_ = false;
   const auto clients = clients_;
   for (auto* const client : clients) client->on_server_closes();
 }

@@ -78,6 +78,8 @@ class fake_server {
     return std::clamp(asked, shortest_timeout_, longest_timeout_);
   }
   bool is_cut() const noexcept { return is_cut_; }
+  /// It led when it was cut off, and has not noticed yet: it answers syncs by itself (`Leader.processSync`).
+  bool is_deposed() const noexcept { return is_deposed_; }
   /// Holds packets back, those on their way too; then they arrive, in order.
   void hold_back(direction way, duration length);
   bool holds_back(direction way) const noexcept { return !is_leader_ && time_.now() < held_until(way); }
@@ -141,6 +143,7 @@ class fake_server {
   bool scheduled_ = false;
   bool is_cut_ = false;
   bool is_leader_ = false;
+  bool is_deposed_ = false;
   bool missed_election_ = false;
   duration shortest_timeout_{};
   duration longest_timeout_ = duration::max();

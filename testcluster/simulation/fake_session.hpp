@@ -93,9 +93,8 @@ class fake_session final : public server_side {
       if (kind != packet_kind::request) return kind == packet_kind::close;
       return what.kind != children && what.kind != get;
     }
-    bool is_write() const noexcept {
-      return to_leader() && kind == packet_kind::request && what.kind != detail::operation::sync;
-    }
+    bool is_sync() const noexcept { return kind == packet_kind::request && what.kind == detail::operation::sync; }
+    bool is_write() const noexcept { return to_leader() && kind == packet_kind::request && !is_sync(); }
   };
 
   /// From the server to the client.

@@ -23,7 +23,7 @@ void fake_session::on_arrival(std::uint64_t connection) {
   ++arrived_;
   asked.arrived = time().now();
   server_->touch(*session_, agreed_);
-  if (is_request && asked.what.kind == operation::sync) {
+  if (asked.is_sync()) {
     stuck_ = false;
   } else if (is_request && (trapped(asked.what, trap::stuck) || time().random().chance(plan().stuck))) {
     stuck_ = true;
@@ -56,11 +56,17 @@ void fake_session::on_progress() {
 
 /// Passes on to the leader what has come to its door, in order.
 void fake_session::forward() {
-  while (forwardable_ > 0 && server_ && server_->reaches_leader() && !server_->holds_back(direction::to_leader)) {
+  while (forwardable_ > 0 && server_) {
     while (!packets_[considered_].to_leader()) ++considered_;
     auto& asked = packets_[considered_];
+    const bool alone = server_->is_deposed();
+    if (alone ? !asked.is_sync() : !server_->reaches_leader() || server_->holds_back(direction::to_leader)) break;
     ++considered_;
     --forwardable_;
+    if (alone) {
+      asked.decided = true;
+      continue;
+    }
     server_->forwarding(asked.arrived);
     if (!std::exchange(heard_of_, true)) ensemble_.leader().settle_late(*session_);
     decide(asked);
@@ -69,7 +75,7 @@ void fake_session::forward() {
 }
 
 void fake_session::decide(packet& asked) {
-  if (asked.kind == packet_kind::request && asked.what.kind == operation::sync) {
+  if (asked.is_sync()) {
     asked.outcome = ensemble_.leader().process(*session_, asked.what);
     return server_->answer_sync(asked.outcome.position, [this, connection = connection_] { on_synced(connection); });
   }
@@ -85,9 +91,8 @@ void fake_session::decide(packet& asked) {
 /// The answer comes behind the commits and the pings on the wire between the servers: a server that lags makes haste.
 void fake_session::on_synced(std::uint64_t connection) {
   if (connection != connection_) return;
-  const auto asked = std::find_if(packets_.begin(), packets_.end(), [](const packet& each) {
-    return each.kind == packet_kind::request && each.what.kind == operation::sync && !each.decided;
-  });
+  const auto asked =
+      std::find_if(packets_.begin(), packets_.end(), [](const auto& each) { return each.is_sync() && !each.decided; });
   asked->decided = true;
   serve();
 }

@@ -29,6 +29,34 @@ struct stage {
 
 }  // namespace
 
+TEST_SUITE("fake leaders") {
+  TEST_CASE("one that has lost its quorum answers syncs with old data until it notices, and commits nothing") {
+    int tried = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      fault_plan plan;
+      plan.sync_limit = 3s;
+      stage here{plan, seed};
+      if (!here.client.wire().server()->is_leader()) continue;
+      ++tried;
+      here.client.wait(here.client.create("/n", create_mode::persistent));
+      here.ensemble.cut_server(here.client.wire().server()->number(), 1min, 1ms);
+      here.ensemble.change("/n", "new");
+      here.time.run_for(1s);
+      CHECK(here.client.code(here.client.sync()) == reply_code::ok);
+      CHECK(here.client.wait(here.client.get("/n"))->data == "data");
+      const auto created = here.client.create("/m");
+      const auto behind = here.client.sync();
+      here.time.run_for(1s);
+      CHECK(here.client.find(created) == nullptr);
+      CHECK(here.client.find(behind) == nullptr);
+      here.time.run_for(2s);
+      CHECK(here.client.code(created) == reply_code::unknown_outcome);
+      CHECK(here.client.code(behind) == reply_code::unknown_outcome);
+    }
+    CHECK(tried > 0);
+  }
+}
+
 TEST_SUITE("fake watches") {
   TEST_CASE("a data watch tells once, of a change or of the end") {
     stage here;
