@@ -15,7 +15,10 @@
 namespace latchkey::detail {
 
 timer_thread::timer_thread(std::shared_ptr<monitor> timers, udp_port* port)
-    : timers_{std::move(timers)}, port_{port}, fd_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)} {
+    : timers_{std::move(timers)},
+      port_{port},
+      // With a port it is polled: another thread may have set it anew since, and a `read` would wait for that.
+      fd_{::timerfd_create(CLOCK_BOOTTIME, port ? TFD_CLOEXEC | TFD_NONBLOCK : TFD_CLOEXEC)} {
   if (fd_ < 0) {
     throw std::system_error{errno, std::generic_category(),
                             "no timer could be created (timerfd_create); raise the limit of open files"};

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/udp_port.hpp"
 
-#include <netdb.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <memory>
+#include <charconv>
+#include <cstdint>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -23,8 +25,24 @@ struct socket_address {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
 
+  int family() const noexcept { return storage.ss_family; }
   sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr_in& v4() noexcept { return reinterpret_cast<sockaddr_in&>(storage); }
+  const sockaddr_in& v4() const noexcept { return reinterpret_cast<const sockaddr_in&>(storage); }
+  sockaddr_in6& v6() noexcept { return reinterpret_cast<sockaddr_in6&>(storage); }
+  const sockaddr_in6& v6() const noexcept { return reinterpret_cast<const sockaddr_in6&>(storage); }
+
+  std::uint16_t port() const noexcept { return ntohs(family() == AF_INET6 ? v6().sin6_port : v4().sin_port); }
+  /// @returns whether it is no single host's: multicast or broadcast.
+  bool is_group() const noexcept {
+    if (family() == AF_INET6) return IN6_IS_ADDR_MULTICAST(&v6().sin6_addr);
+    const auto host = ntohl(v4().sin_addr.s_addr);
+    return IN_MULTICAST(host) || host == INADDR_BROADCAST;
+  }
+  bool is_unspecified() const noexcept {
+    return family() == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&v6().sin6_addr) : v4().sin_addr.s_addr == INADDR_ANY;
+  }
 };
 
 /// A descriptor, closed at the end of the scope.
@@ -47,40 +65,38 @@ class own_socket {
 /// @param text "10.1.2.3:40123", "[fd00::1]:40123", or without the brackets, as a server is named in `session_info`
 std::optional<socket_address> parse(const std::string& text) {
   const auto colon = text.rfind(':');
-  if (colon == std::string::npos) return std::nullopt;
+  if (colon == std::string::npos || text.find('\0') != std::string::npos) return std::nullopt;
+  std::uint16_t port = 0;
+  const auto* const end = text.data() + text.size();
+  if (const auto [last, failure] = std::from_chars(text.data() + colon + 1, end, port);
+      failure != std::errc{} || last != end) {
+    return std::nullopt;
+  }
   auto host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), text.c_str() + colon + 1, &hints, &found) != 0) return std::nullopt;
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{found, &::freeaddrinfo};
   socket_address made;
-  made.size = found->ai_addrlen;
-  std::copy_n(reinterpret_cast<const char*>(found->ai_addr), found->ai_addrlen, reinterpret_cast<char*>(&made.storage));
+  if (::inet_pton(AF_INET, host.c_str(), &made.v4().sin_addr) == 1) {
+    made.size = sizeof(sockaddr_in);
+    made.storage.ss_family = AF_INET;
+    made.v4().sin_port = htons(port);
+    return made;
+  }
+  if (::inet_pton(AF_INET6, host.c_str(), &made.v6().sin6_addr) != 1) return std::nullopt;
+  made.size = sizeof(sockaddr_in6);
+  made.storage.ss_family = AF_INET6;
+  made.v6().sin6_port = htons(port);
   return made;
 }
 
-/// @returns host and port, numeric, as `parse` reads them; empty host for none.
-std::pair<std::string, std::string> parts(const socket_address& of) {
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  if (::getnameinfo(of.get(), of.size, host.data(), host.size(), port.data(), port.size(),
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return {};
+/// @returns the address of `of`, as `parse` reads it, with this port.
+std::string text_of(const socket_address& of, std::uint16_t port) {
+  std::array<char, INET6_ADDRSTRLEN> host{};
+  if (of.family() == AF_INET6) {
+    ::inet_ntop(AF_INET6, &of.v6().sin6_addr, host.data(), host.size());
+    return fmt::format("[{}]:{}", host.data(), port);
   }
-  return {host.data(), port.data()};
-}
-
-std::string endpoint_of(int family, const std::string& host, const std::string& port) {
-  if (host.empty()) return {};
-  return family == AF_INET6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
-}
-
-std::string text_of(const socket_address& of) {
-  const auto [host, port] = parts(of);
-  return endpoint_of(of.storage.ss_family, host, port);
+  ::inet_ntop(AF_INET, &of.v4().sin_addr, host.data(), host.size());
+  return fmt::format("{}:{}", host.data(), port);
 }
 
 std::optional<socket_address> name_of(int fd) {
@@ -99,11 +115,25 @@ constexpr auto expected = "give a numeric address and a port, as \"10.1.2.3:4012
 
 udp_port::udp_port(const std::string& listen, std::string advertise) : advertised_{std::move(advertise)} {
   const auto where = parse(listen);
-  if (!where) refuse("listen", listen, expected);
-  if (!advertised_.empty() && !parse(advertised_)) refuse("advertise", advertised_, expected);
-  family_ = where->storage.ss_family;
+  if (!where || where->is_group()) refuse("listen", listen, expected);
+  family_ = where->family();
+  if (!advertised_.empty()) {
+    const auto told = parse(advertised_);
+    if (!told || told->is_group() || told->is_unspecified() || told->port() == 0) {
+      refuse("advertise", advertised_, expected);
+    }
+    if (told->family() != family_) {
+      refuse("advertise", advertised_, "give one of the family of peer_options::listen, IPv4 or IPv6");
+    }
+  }
   own_socket made{family_};
-  if (made.get() < 0 || ::bind(made.get(), where->get(), where->size) != 0) {
+  if (made.get() < 0) {
+    throw std::system_error{errno, std::generic_category(),
+                            "no UDP socket could be created (socket); raise the limit of open files"};
+  }
+  const int only = 1;  // an IPv4 address would be received in another form than it is written in
+  if (family_ == AF_INET6) ::setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
+  if (::bind(made.get(), where->get(), where->size) != 0) {
     refuse("listen", listen,
            std::generic_category().message(errno) + "; choose an address of this host and a free port");
   }
@@ -117,16 +147,17 @@ std::string udp_port::address(const std::string& server) const {
   if (!advertised_.empty()) return advertised_;
   const auto own = name_of(fd_);
   const auto towards = parse(server);
-  if (!own || !towards || towards->storage.ss_family != family_) return {};
+  if (!own || !towards || towards->family() != family_) return {};
+  if (!own->is_unspecified()) return text_of(*own, own->port());
   const own_socket probe{family_};
   if (probe.get() < 0 || ::connect(probe.get(), towards->get(), towards->size) != 0) return {};
   const auto from = name_of(probe.get());
-  return from ? endpoint_of(family_, parts(*from).first, parts(*own).second) : std::string{};
+  return from ? text_of(*from, own->port()) : std::string{};
 }
 
 void udp_port::send(const std::string& to, std::string_view bytes) noexcept {
   const auto where = parse(to);
-  if (!where || where->storage.ss_family != family_) return;
+  if (!where || where->family() != family_) return;
   ::sendto(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL, where->get(), where->size);
 }
 
@@ -136,7 +167,7 @@ void udp_port::receive() {
     socket_address from;
     const auto size = ::recvfrom(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT, from.get(), &from.size);
     if (size < 0) return;
-    if (on_received_) on_received_(text_of(from), {buffer.data(), static_cast<std::size_t>(size)});
+    if (on_received_) on_received_(text_of(from, from.port()), {buffer.data(), static_cast<std::size_t>(size)});
   }
 }
 

@@ -21,6 +21,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+time_point boot_time() { return boottime_clock::now(); }
+
 void wait_for_one(const udp_port& port) {
   pollfd ready{port.descriptor(), POLLIN, 0};
   REQUIRE(::poll(&ready, 1, 10'000) == 1);
@@ -60,14 +62,26 @@ TEST_SUITE("udp port") {
     CHECK(udp_port{"0.0.0.0:0", {}}.address("::1:2181") == "");  // of another family
   }
 
+  TEST_CASE("if it listens at one address of this host, that is its address") {
+    CHECK(udp_port{"127.0.0.2:0", {}}.address("127.0.0.1:2181").starts_with("127.0.0.2:"));
+  }
+
   TEST_CASE("what is no numeric address of this host and a free port is refused") {
-    for (const auto* where : {"", "127.0.0.1", "localhost:0", "127.0.0.1:x", "192.0.2.1:0"}) {
+    for (const auto& where : std::vector<std::string>{
+             "", "127.0.0.1", "127.0.0.1:", "localhost:0", "127.1:0", "127.0.0.1:x", "127.0.0.1:+1", "127.0.0.1: 1",
+             "127.0.0.1:99999", std::string{"127.0.0.1:0\0", 12}, "192.0.2.1:0", "224.0.0.1:0", "255.255.255.255:0"}) {
       CAPTURE(where);
       CHECK_THROWS_AS((udp_port{where, {}}), error);
     }
-    CHECK_THROWS_AS((udp_port{"127.0.0.1:0", "host:1"}), error);
     udp_port taken{"127.0.0.1:0", {}};
     CHECK_THROWS_AS((udp_port{taken.address("127.0.0.1:2181"), {}}), error);
+  }
+
+  TEST_CASE("an address that others cannot send to is not advertised") {
+    for (const auto* what : {"host:1", "127.0.0.1:0", "0.0.0.0:5000", "224.0.0.1:5000", "255.255.255.255:5000", "[::1]:5000"}) {
+      CAPTURE(what);
+      CHECK_THROWS_AS((udp_port{"127.0.0.1:0", what}), error);
+    }
   }
 
   TEST_CASE("it takes a few at a time") {
@@ -77,6 +91,39 @@ TEST_SUITE("udp port") {
     for (int i = 0; i < 40; ++i) one.send(there, "x");
     CHECK(heard_by(two).size() == udp_port::most_at_once);
     CHECK(heard_by(two).size() == 40 - udp_port::most_at_once);
+  }
+
+  TEST_CASE("a timer that is cancelled as it expires keeps no datagram waiting") {
+    auto clock = std::make_shared<monitor>(&boot_time);
+    udp_port port{"127.0.0.1:0", {}};
+    udp_port from{"127.0.0.1:0", {}};
+    timer_id first;
+    timer_id later;
+    std::atomic<int> heard{0};
+    port.listen([&](const std::string&, std::string_view) {
+      clock->cancel(first);
+      clock->cancel(later);
+      later = clock->in(1h, [] {});
+      ++heard;
+    });
+    timer_thread timers{clock, &port};
+    const auto there = port.address("127.0.0.1:2181");
+    const auto said_twice = [&](duration before) {
+      const auto due = boot_time() + 500us;
+      clock->run([&] { first = clock->at(due, [] {}); });
+      while (boot_time() < due - before) {
+      }
+      for (int i = 0; i < 2; ++i) {
+        const int so_far = heard;
+        from.send(there, "x");
+        const auto deadline = boot_time() + 20s;
+        while (heard == so_far && boot_time() < deadline) std::this_thread::yield();
+        if (heard == so_far) return false;
+      }
+      return true;
+    };
+    for (int i = 0; i < 400; ++i) REQUIRE(said_twice(std::chrono::microseconds{i % 40}));
+    timers.stop();
   }
 
   TEST_CASE("a flood of datagrams keeps no timer waiting: one that is due runs before the next few are received") {
