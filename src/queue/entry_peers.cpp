@@ -2,6 +2,7 @@
 /// How an entry hears of the release of the one ahead from its owner, and tells its own.
 
 #include <string>
+#include <utility>
 
 #include "base/path.hpp"
 #include "base/unique_id.hpp"
@@ -20,53 +21,57 @@ std::string queue_entry::new_prefix() const {
 }
 
 void queue_entry::subscribe(const std::string& name) {
-  if (peers()) peers()->subscribe(*this, std::string{last_component(node_)}, name);
+  if (peers()) peers()->subscribe(*this, *path_, std::string{last_component(node_)}, name);
 }
 
-/// Only what the creator of the node has written counts: others may be allowed to write, but not to delete.
+/// Only data written by the creator of the node counts: others may be allowed to write but not to delete.
 void queue_entry::learn(const std::string& name, const reply& read) {
   if (!peers() || read.stat.version != 0) return;
   auto advert = read_advert(read.data);
   if (!advert) return;
-  peers()->learn(name, std::move(*advert));
+  peers()->learn(*path_, name, std::move(*advert));
   subscribe(name);
 }
 
-/// All that must go before it has been deleted, or is closed: those before the one ahead when that was let in alone, and
-/// between that and us the list has shown nobody. Without a connection the watch decides. Right after a reconnect the
-/// events of the outage are still to come, that of the deletion of our own node among them: a list decides.
+/// Every contender that must go before this entry has been deleted or is closed: `ahead` itself, those before it, since
+/// it was let in alone, and none was listed in between. Right after a reconnect the events of the outage are still to
+/// come, perhaps that this entry's own node was deleted: the leader is asked.
 void queue_entry::on_released(const std::string& ahead) {
   const auto self = shared_from_this();
-  const bool may_heed = state_ == state::waiting && blocker_ && through().connected();
-  if (!may_heed || !through().answered()) {
-    ++peers()->counts().stale;
-    if (may_heed) look();
-    return;
-  }
-  if (how_ == hand_off::direct) {
-    see_off(ahead);
-    return admitted_by_neighbour();
-  }
-  through().submit({.kind = operation::sync, .path = *path_},
-                   unless_stale([ahead](queue_entry& me, const reply& synced) {
-                     if (synced.code != reply_code::ok) return;  // the watch decides
-                     me.see_off(ahead);
-                     me.admitted_by_neighbour();
+  if (state_ != state::waiting || !blocker_) return;
+  blocker_->released = ahead;
+  if (how_ == hand_off::direct && through().connected() && through().answered()) return admitted_by_release();
+  confirm_release();
+}
+
+/// Asks a quorum, behind all that the previous holder has written. A `sync` would not do: a leader that has lost its
+/// quorum answers it, with old data, until it notices. An answer that is lost is asked for again after the reconnect.
+void queue_entry::confirm_release() {
+  if (!blocker_ || blocker_->released.empty() || !through().connected()) return;
+  through().submit({.kind = operation::transact, .steps = {{.path = node_}}},
+                   unless_stale([](queue_entry& me, const reply& checked) {
+                     if (checked.code == reply_code::no_node) return me.on_node_gone();
+                     if (checked.code == reply_code::ok) me.admitted_by_release();
                    }));
 }
 
-/// Who has waited for long has no fresh lease, and would wait for the proof of one when its turn has come.
+void queue_entry::admitted_by_release() {
+  see_off();
+  admitted_by_neighbour();
+}
+
+/// After a long wait the lease is not fresh; without this, the entry would wait for a proof when its turn comes.
 void queue_entry::on_next() {
   if (state_ == state::waiting && blocker_) core_->lease_keeper().expect(*this);
 }
 
-/// Its datagram admits this entry, and its owner deletes the node. If that does not happen soon, the owner has died in
-/// between: the rest of the queue does not wait for the end of its session.
-void queue_entry::see_off(const std::string& name) {
+/// A datagram admits this entry, and the owner of the one ahead deletes its node. If it has not done so in time, this
+/// client does: the rest of the queue need not wait for the end of the owner's session.
+void queue_entry::see_off() {
   const auto at = std::exchange(blocker_, nullptr);
   ++peers()->counts().admitted;
   const auto patience = through().info().timeout / 8;
-  at->overdue = core_->monitor().in(patience, [core = core_.get(), at, node = join(*path_, name)] {
+  at->overdue = core_->monitor().in(patience, [core = core_.get(), at, node = join(*path_, at->released)] {
     at->overdue = {};
     core->session().forget(at->watch);
     core->reaper().remove_alone(node);

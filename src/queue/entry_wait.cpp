@@ -86,7 +86,7 @@ void queue_entry::watch(const std::string& name, bool alone) {
         if (who->step_ == step) who->on_watch_set(name, read);
       },
       [who = weak_from_this(), core = core_.get(), step = step_, name, at = blocker_](watch_event event) {
-        core->monitor().cancel(at->overdue);  // `see_off` leaves the watch behind
+        if (event == watch_event::deleted) core->monitor().cancel(at->overdue);  // `see_off` leaves the watch behind
         const auto self = who.lock();
         if (self && self->step_ == step) self->on_blocker_event(name, event);
       });

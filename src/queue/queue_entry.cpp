@@ -78,6 +78,7 @@ void queue_entry::resume() {
 }
 
 void queue_entry::on_connected() {
+  if (state_ == state::waiting) return confirm_release();
   if (state_ != state::disconnected) return;
   if (replacement_) return recover_replacement();
   if (!node_.empty()) return look();

@@ -140,8 +140,9 @@ class queue_entry final : public session_observer,
   /// The node that it waits for.
   struct blocker {
     watch_id watch;
-    bool alone = false;  // nobody else was ahead
-    timer_id overdue;    // its owner has said that it is closed, and its node is still there
+    bool alone = false;    // nobody else was ahead
+    std::string released;  // its name, once its owner has said that it is closed
+    timer_id overdue;      // this entry has been let in by that, and the node is still there
   };
   /// Those behind, when a list has let it in.
   struct behind {
@@ -235,7 +236,9 @@ class queue_entry final : public session_observer,
   std::string new_prefix() const;
   void subscribe(const std::string& name);
   void learn(const std::string& name, const reply& read);
-  void see_off(const std::string& name);
+  void confirm_release();
+  void admitted_by_release();
+  void see_off();
   void tell_peers(bool closed);
   void bind_node(bool closed);
   void forget_peers();

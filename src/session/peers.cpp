@@ -11,6 +11,7 @@
 
 #include "base/log.hpp"
 #include "base/node_name.hpp"
+#include "base/path.hpp"
 #include "base/unique_id.hpp"
 
 namespace latchkey::detail {
@@ -138,22 +139,18 @@ void peers::send(verb what, const std::string& ahead, const subscriber& to) {
 
 // Entries of others ----------
 
-void peers::learn(std::string_view ahead, peer_advert at) {
+void peers::learn(const std::string& path, std::string_view ahead, peer_advert at) {
   if (known_.size() == most_known) known_.clear();
-  known_.insert_or_assign(std::string{family_of(ahead)}, std::move(at));
+  known_.insert_or_assign(join(path, family_of(ahead)), std::move(at));
 }
 
-void peers::subscribe(peer_listener& who, const std::string& mine, const std::string& ahead) {
-  const auto known = known_.find(std::string{family_of(ahead)});
+void peers::subscribe(peer_listener& who, const std::string& path, const std::string& mine, const std::string& ahead) {
+  const auto known = known_.find(join(path, family_of(ahead)));
   if (known == known_.end()) return;
   const auto& at = known->second;
   const auto present = subscriptions_.find(mine);
   if (present != subscriptions_.end() && present->second.ahead == ahead && present->second.at == at) return;
   unsubscribe(mine);
-  if (const auto silent = silent_.find(at.address); silent != silent_.end()) {
-    if (monitor_.now() < silent->second) return;
-    silent_.erase(silent);
-  }
   auto& made = subscriptions_[mine];
   made.who = &who;
   made.ahead = ahead;
@@ -172,28 +169,29 @@ void peers::unsubscribe(const std::string& mine) {
 
 void peers::ask(const std::string& mine) {
   auto& with = subscriptions_.at(mine);
-  if (std::exchange(with.noted, false)) {
-    with.sent = 0;
-  } else if (with.sent == pauses.size()) {
-    return give_up(mine);
+  if (std::exchange(with.noted, false)) with.sent = 0;
+  if (with.sent == pauses.size()) give_up(with);
+  const auto silent = silent_.find(with.at.address);
+  if (silent != silent_.end() && monitor_.now() < silent->second) {
+    with.timer = monitor_.at(silent->second, [this, mine] { ask(mine); });
+    return;
   }
   port_->send(with.at.address, encode({verb::subscribe, with.ahead, mine, with.nonce}, with.at.key));
   with.timer = monitor_.in(pauses[with.sent++], [this, mine] { ask(mine); });
 }
 
-/// Others may have subscribed at the address meanwhile: the first of them logs it.
-void peers::give_up(const std::string& mine) {
-  const auto& with = subscriptions_.at(mine);
+/// Several subscriptions may give up the same address: the first of them logs it.
+void peers::give_up(subscription& with) {
+  with.sent = 0;
   ++counts_.given_up;
   std::erase_if(silent_, [now = monitor_.now()](const auto& each) { return each.second <= now; });
   const auto until = monitor_.now() + silent_for;
   if (silent_.insert_or_assign(with.at.address, until).second) {
     log(log_level::info,
-        "a process does not answer by UDP, so the ensemble tells of its releases; if it is alive, check firewalls, "
+        "a process does not answer by UDP, so the ensemble hands off its locks; if it is running, check firewalls, "
         "NAT and its peer_options::advertise",
         {{"address", with.at.address}, {"entry", with.ahead}});
   }
-  unsubscribe(mine);
 }
 
 void peers::on_answer(const peer_message& what, std::string_view bytes) {

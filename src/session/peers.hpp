@@ -69,12 +69,13 @@ class peers {
 
   // Entries of others:
 
+  /// @param path of the queue: who may create entries in another one is not believed in this one
   /// @param at what the record of the entry `ahead` advertises
-  void learn(std::string_view ahead, peer_advert at);
+  void learn(const std::string& path, std::string_view ahead, peer_advert at);
   /// `who` is told of the release of the entry `ahead`, in place of one that it has named before. Does nothing if no
   /// entry of the same client and path is known.
   /// @param mine the name of its node
-  void subscribe(peer_listener& who, const std::string& mine, const std::string& ahead);
+  void subscribe(peer_listener& who, const std::string& path, const std::string& mine, const std::string& ahead);
   void unsubscribe(const std::string& mine);
 
   peer_metrics& counts() noexcept { return counts_; }
@@ -128,7 +129,7 @@ class peers {
   bool note(own_entry& of, subscriber&& who);
   void on_answer(const peer_message& what, std::string_view bytes);
   void ask(const std::string& mine);
-  void give_up(const std::string& mine);
+  void give_up(subscription& with);
   void send(peer_message::verb what, const std::string& ahead, const subscriber& to);
   bool was_closed(std::string_view name);
 
@@ -142,7 +143,7 @@ class peers {
   std::deque<early> early_;                                      // of entries that we do not know to be there yet
   std::unordered_map<std::string, subscription> subscriptions_;  // by the name of ours
   std::deque<closed> closed_;                                    // the oldest first
-  std::unordered_map<std::string, peer_advert> known_;           // by the part of a name that they have in common
+  std::unordered_map<std::string, peer_advert> known_;           // by the part of a path that they have in common
   std::map<std::string, time_point> silent_;                     // until when, by address
 };
 

@@ -113,6 +113,7 @@ class history final : queue_watcher {
   std::vector<std::pair<unsigned, detail::contender_kind>> locks_of(const actor& who) const;
   bool is_given_up(const std::string& path) const;
   void look_at_queue(const actor& who, grant_record& grant, const queued_node* mine);
+  bool sees_new_data(simulated_client& client, unsigned lock) const;
   void begin_downgrade(actor& who);
   void hunt(const actor& who);
   void look_at_hold(const actor& who);

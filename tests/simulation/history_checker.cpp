@@ -173,6 +173,9 @@ void check_nodes(const grants_in_order& grants, complaints& found) {
     if (each->outlived_node && !each->deleted()) {
       found.push_back(fmt::format("validity: {}, still valid when its node went", name(*each)));
     }
+    if (each->sees_old_data && !is_excused) {
+      found.push_back(fmt::format("reads: {}, before its server has what the holder before it wrote", name(*each)));
+    }
     if (each->overtaken > 0 && !is_excused) {
       found.push_back(fmt::format("order: {}, ahead of {} older nodes", name(*each), each->overtaken));
     }

@@ -67,6 +67,7 @@ struct grant_record {
   std::optional<std::size_t> downgraded_from;  ///< of a reader that was a writer: which grant
   bool node_missing = false;                   ///< its node was not there when it was granted
   bool outlived_node = false;  ///< it was valid when its node went: somebody else could have been granted the lock
+  bool sees_old_data = false;  ///< it came after a quorum was asked, and its server lacks what was written before
   unsigned overtaken = 0;      ///< nodes ahead, then, that it must not pass
   std::uint32_t turns = 1;     ///< how many grants of a writer's place may follow once somebody is known to wait
   /// The places behind that must have been known to wait for this one by then, and for long enough.

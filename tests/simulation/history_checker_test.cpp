@@ -258,6 +258,12 @@ TEST_SUITE("history checker") {
     CHECK(violations(log).empty());
   }
 
+  TEST_CASE("a grant that does not see what was written before it is refused, if it promised that") {
+    auto log = a_good_history();
+    log.grants[1].sees_old_data = true;
+    CHECK(complains(log, "reads"));
+  }
+
   TEST_CASE("a call that never returns is refused") {
     auto log = a_good_history();
     log.calls.push_back(a_call(2, 3));

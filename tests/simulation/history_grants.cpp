@@ -128,7 +128,19 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
     if (!base) base = known_since();
     if (std::max(each.since, *base) + patience < time_.now()) grant.kept_waiting.push_back(each.position);
   }
-  if (told) ++told_;
+  if (!told) return;
+  ++told_;
+  // (All keys of a client are handed off in one way, which these settings do not say.)
+  if (settings.how == hand_off::direct_then_sync && tables_.empty()) {
+    grant.sees_old_data = !sees_new_data(who.object->handle.client(), grant.lock);
+  }
+}
+
+/// @returns whether the client's server has the data of the lock as the leader has it: only holders write it.
+bool history::sees_new_data(simulated_client& client, unsigned lock) const {
+  const auto* const server = client.connector().latest()->server();
+  const auto data = ensemble_.paths().find(data_path(lock));
+  return server && server->tree().find(*data)->mzxid == ensemble_.leader().tree().find(*data)->mzxid;
 }
 
 /// A neighbour of its own client had the lock after it: then only the last of them tells others.
