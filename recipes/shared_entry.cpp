@@ -18,7 +18,8 @@ shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, 
           [this] { on_remote_waiters(); })},
       kind_{rule_of(kind)},
       linger_{linger},
-      how_{how} {}
+      how_{how},
+      anticipation_{how} {}
 
 void shared_entry::open() {
   core_->monitor().run([this] { begin(); });

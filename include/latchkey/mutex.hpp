@@ -69,8 +69,8 @@ class LATCHKEY_EXPORT mutex : public detail::lockable<mutex> {
   ///
   /// With more than eight deletions of one client under way it joins the next transaction, usually a round trip later.
   /// If callers of this object have come back within 50 us, twice in a row, it waits up to 50 us for the next one, so
-  /// that one transaction deletes this entry and creates the next. A process that exits within these 50 us leaves the
-  /// entry until its session ends.
+  /// that one transaction deletes this entry and creates the next. If a datagram has told the next contender
+  /// (`hand_off::direct`), both are 1 ms. A process that exits within that time leaves the entry until its session ends.
   ///
   /// Called by a fiber that has not locked it, or has a `guard` of it, it does nothing and logs an error.
   void unlock() noexcept;

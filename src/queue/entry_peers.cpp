@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How an entry hears of the release of the one ahead from its owner, and tells its own.
+/// How an entry learns by datagram of the release ahead, and announces its own.
 
 #include <string>
 #include <utility>
@@ -78,12 +78,14 @@ void queue_entry::see_off() {
   });
 }
 
-/// Not while an earlier entry of this client that was not closed is being deleted. For our own entries it counts as
-/// deleted, so this one was let in; for others it is there.
-void queue_entry::tell_peers(bool closed) {
+/// Not while an unclosed earlier entry of this client is being deleted: for this client it counts as deleted, so this
+/// entry was let in; for others it still exists.
+///
+/// @returns whether the one behind has been told
+bool queue_entry::tell_peers(bool closed) {
   const bool tells = closed && state_ == state::granted && kind_->exclusive() && !replacement_ && !releasing_ &&
                      !followed() && !core_->reaper().owes_bound(*path_);
-  if (tells && peers()) peers()->tell(std::string{last_component(node_)});
+  return tells && peers() && peers()->tell(std::string{last_component(node_)});
 }
 
 /// @pre the reaper gets the node

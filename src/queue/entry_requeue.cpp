@@ -26,9 +26,9 @@ std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn,
     left->last = std::move(behind_->last);
     left->behind = behind_->count;
   }
-  tell_peers(closed);
+  const bool told = tell_peers(closed);
   bind_node(closed);
-  core_->reaper().remove_soon(node_);
+  core_->reaper().remove_soon(node_, told ? reaper::patience_if_told : reaper::patience);
   finish();
   step_out();
   return left;

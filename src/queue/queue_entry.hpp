@@ -53,7 +53,7 @@ class queue_entry final : public session_observer,
   /// @param path absolute path of the lock; shared by its entries
   /// @param kind what it is, and what it waits for
   /// @param line the entries among which it finds its neighbours; may be empty
-  /// @param how it hears of the release of the one ahead, and tells its own; of an exclusive kind, if not by the ensemble
+  /// @param how it learns of the release ahead, and announces its own; a `kind` that is not exclusive needs `ensemble`
   queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, const rule& kind,
               entry_listener& listener, std::shared_ptr<neighbours> line = {}, hand_off how = hand_off::ensemble);
   ~queue_entry();
@@ -239,7 +239,7 @@ class queue_entry final : public session_observer,
   void confirm_release();
   void admitted_by_release();
   void see_off();
-  void tell_peers(bool closed);
+  bool tell_peers(bool closed);
   void bind_node(bool closed);
   void forget_peers();
   detail::peers* peers() const noexcept { return how_ == hand_off::ensemble ? nullptr : core_->peers(); }

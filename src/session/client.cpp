@@ -24,7 +24,7 @@ namespace {
 
 std::int64_t ceil_ms(detail::duration time) { return std::chrono::ceil<std::chrono::milliseconds>(time).count(); }
 
-/// Whoever can read an entry, but not delete it, could forge its release; whoever can create one could say that it was
+/// A user who can read an entry, but not delete it, could forge its release; one who can create could claim to have been
 /// let in.
 void require_closed_to_others(const std::vector<acl_entry>& acl) {
   for (const auto& each : acl) {
@@ -33,10 +33,9 @@ void require_closed_to_others(const std::vector<acl_entry>& acl) {
       return other.scheme == each.scheme && other.id == each.id && other.permissions.find('d') != std::string::npos;
     });
     if (takes_part && !deletes) {
-      throw error{errc::bad_option,
-                  fmt::format("client_options::peers needs an acl in which whoever may read or create may delete, and "
-                              "{}:{} may not; give it d, or leave peers out",
-                              each.scheme, each.id)};
+      throw error{errc::bad_option, fmt::format("client_options::acl lets {}:{} read or create but not delete, so "
+                                                "client_options::peers is refused; give it d, or leave peers out",
+                                                each.scheme, each.id)};
     }
   }
 }

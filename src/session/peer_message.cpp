@@ -57,7 +57,7 @@ std::optional<peer_message> decode(std::string_view bytes) noexcept {
   if (bytes.size() < head + tag_size || bytes[0] != version) return std::nullopt;
   peer_message found;
   found.what = static_cast<peer_message::verb>(bytes[1]);
-  if (found.what < peer_message::verb::subscribe || found.what > peer_message::verb::granted) return std::nullopt;
+  if (found.what < peer_message::verb::subscribe || found.what > peer_message::verb::ask) return std::nullopt;
   std::copy_n(bytes_of(bytes) + 2, found.nonce.size(), found.nonce.begin());
   auto rest = bytes.substr(head, bytes.size() - head - tag_size);
   const auto ahead = take_name(rest);

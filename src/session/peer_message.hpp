@@ -16,10 +16,11 @@ using peer_nonce = std::array<unsigned char, 16>;
 
 struct peer_message {
   enum class verb : std::uint8_t {
-    subscribe = 1,  ///< to `ahead`: you are the nearest that I wait for
+    subscribe = 1,  ///< to `ahead`: you are the nearest that I wait for; no answer is needed
     noted = 2,      ///< from `ahead`: I shall tell you
     released = 3,   ///< from `ahead`: I was let in alone, and am closed
     granted = 4,    ///< from `ahead`: I shall tell you, and hold the lock now, so you are next
+    ask = 5,        ///< to `ahead`: as `subscribe`, and answer
   };
 
   verb what{};
@@ -34,7 +35,7 @@ struct peer_message {
 /// @pre no name is longer than 255 bytes
 std::string encode(const peer_message& what, const peer_key& key);
 
-/// @returns what it says, whoever has sent it: views of `bytes`; nothing for anything else.
+/// @returns the message, as views of `bytes`; nothing if malformed. Does not check the tag.
 std::optional<peer_message> decode(std::string_view bytes) noexcept;
 
 /// @pre `decode` understands it. @returns whether its tag was made with this key.

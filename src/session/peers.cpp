@@ -20,10 +20,11 @@ namespace {
 using namespace std::chrono_literals;
 using verb = peer_message::verb;
 
-/// After each time that is not answered; then the address counts as silent.
-constexpr std::array<duration, 3> pauses{1ms, 3ms, 10ms};
+/// After each message that is not answered; then the address counts as silent. Most releases come before the first of
+/// these is over, so only later messages ask for an answer.
+constexpr std::array<duration, 3> pauses{10ms, 10ms, 20ms};
 
-/// Firewalls forget who may answer whom.
+/// Before firewalls drop an idle flow.
 constexpr duration asked_again_after = 20s;
 
 std::optional<std::uint32_t> number_of(std::string_view name) noexcept { return number_after("", name); }
@@ -48,8 +49,8 @@ void peers::on_connected(const std::string& server) {
   address_ = port_->address(server);
   if (!address_.empty() || !first || std::exchange(said_, true)) return;
   log(log_level::warning,
-      "this client has no address for other processes, so the ensemble tells them of its releases; let "
-      "peer_options::listen be of the family of the ensemble's addresses, or set peer_options::advertise",
+      "this client has no address that others can reach, so the ensemble hands off its locks; set "
+      "peer_options::listen to the ensemble's family (IPv4 or IPv6), or set peer_options::advertise",
       {{"server", server}});
 }
 
@@ -94,11 +95,12 @@ void peers::remove(const std::string& name) {
   unsubscribe(name);
 }
 
-void peers::tell(const std::string& name) {
+bool peers::tell(const std::string& name) {
   const auto& behind = own_.at(name).behind;
   if (!behind.name.empty()) send(verb::released, name, behind);
   closed_.push_back({name, monitor_.now() + closed_for});
   if (closed_.size() > most_closed) closed_.pop_front();
+  return !behind.name.empty();
 }
 
 bool peers::was_closed(std::string_view name) {
@@ -116,7 +118,7 @@ void peers::on_subscribe(const std::string& from, const peer_message& what, std:
   if (was_closed(ahead)) return send(verb::released, ahead, asks);
   const auto at = own_.find(ahead);
   const bool holds = at != own_.end() && at->second.holds;
-  send(holds ? verb::granted : verb::noted, ahead, asks);
+  if (what.what == verb::ask) send(holds ? verb::granted : verb::noted, ahead, asks);
   if (at != own_.end()) {
     if (!note(at->second, std::move(asks))) ++counts_.stale;
     return;
@@ -125,7 +127,7 @@ void peers::on_subscribe(const std::string& from, const peer_message& what, std:
   if (early_.size() > most_early) early_.pop_front();
 }
 
-/// @returns false if another one is nearer.
+/// @returns false if one with a larger number is noted.
 bool peers::note(own_entry& of, subscriber&& who) {
   if (!of.behind.name.empty() && of.behind.number > who.number) return false;
   if (of.behind.name == who.name) who.since = of.behind.since;
@@ -176,7 +178,9 @@ void peers::ask(const std::string& mine) {
     with.timer = monitor_.at(silent->second, [this, mine] { ask(mine); });
     return;
   }
-  port_->send(with.at.address, encode({verb::subscribe, with.ahead, mine, with.nonce}, with.at.key));
+  const auto what = with.asked ? verb::ask : verb::subscribe;
+  with.asked = true;
+  port_->send(with.at.address, encode({what, with.ahead, mine, with.nonce}, with.at.key));
   with.timer = monitor_.in(pauses[with.sent++], [this, mine] { ask(mine); });
 }
 
@@ -218,7 +222,7 @@ void peers::on_answer(const peer_message& what, std::string_view bytes) {
 void peers::on_received(const std::string& from, std::string_view bytes) {
   const auto what = decode(bytes);
   if (!what) return drop(counts_.malformed);
-  if (what->what == verb::subscribe) return on_subscribe(from, *what, bytes);
+  if (what->what == verb::subscribe || what->what == verb::ask) return on_subscribe(from, *what, bytes);
   on_answer(*what, bytes);
 }
 

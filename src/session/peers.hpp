@@ -34,12 +34,12 @@ class peer_listener {
   ~peer_listener() = default;
 };
 
-/// The entries of this client that others wait for, and those of others that ours wait for. Entries are known by the
-/// names of their nodes, which are unique. There is one statement, "released", and once true it stays true: so it may be
-/// lost, come late, twice, or again after years. With the monitor held.
+/// The entries of this client that others wait for, and the entries of others that ours wait for. Each is known by the
+/// name of its node, which is unique. Only "released" lets an entry in. Once true it stays true, so the message may be
+/// lost, late, doubled or replayed. With the monitor held.
 ///
-/// Of those who say that an entry is the nearest that they wait for, the one with the largest number is told: it has
-/// listed the queue after all others, so those have gone.
+/// If several subscribers claim that an entry is the nearest ahead of them, the one with the largest number is told:
+/// its list showed none of the others, so they have left.
 class peers {
  public:
   peers(monitor& own, std::unique_ptr<datagram_port> port);
@@ -52,28 +52,27 @@ class peers {
 
   // Entries of ours:
 
-  /// @returns a UUID for the name of an entry at `path`. All of them begin alike: so what the record of one advertises
-  /// goes for the others, too.
+  /// @returns a UUID for an entry at `path`. All those of a path begin alike, so one advert applies to all.
   std::string unique_id(std::string_view path) const;
-  /// @param name of the node, with or without its number. @returns nothing while nobody could reach this client
+  /// @param name of the node, with or without its number. @returns nothing while this client has no address
   std::optional<peer_advert> advert(std::string_view name) const;
-  /// It is in its queue: others may wait for it.
+  /// The entry is in its queue: others may wait for it.
   void add(const std::string& name);
-  /// It holds the lock. The one behind it hears of that if it has waited for longer than `patience`: its lease may need
-  /// a proof, which is then there in time. @pre it was added
+  /// The entry holds the lock. A subscriber that has waited for longer than `patience` is told, to have its lease
+  /// proved in time. @pre the entry was added
   void hold(const std::string& name, duration patience);
-  /// It waits for nobody, and nobody is told of it, unless `tell` was called.
+  /// The entry no longer waits, and its subscriber is not told of a release, unless `tell` was called.
   void remove(const std::string& name);
-  /// It was let in alone, and is closed. @pre it was added
-  void tell(const std::string& name);
+  /// The entry was let in alone and is closed: tells its subscriber. @returns whether there is one. @pre it was added
+  bool tell(const std::string& name);
 
   // Entries of others:
 
   /// @param path of the queue: who may create entries in another one is not believed in this one
   /// @param at what the record of the entry `ahead` advertises
   void learn(const std::string& path, std::string_view ahead, peer_advert at);
-  /// `who` is told of the release of the entry `ahead`, in place of one that it has named before. Does nothing if no
-  /// entry of the same client and path is known.
+  /// `who` is told of the release of the entry `ahead`; this replaces the previous subscription of `mine`. Does nothing
+  /// if no advert of that client and path is known. An address that is silent is asked later.
   /// @param mine the name of its node
   void subscribe(peer_listener& who, const std::string& path, const std::string& mine, const std::string& ahead);
   void unsubscribe(const std::string& mine);
@@ -84,8 +83,8 @@ class peers {
   /// How many names of closed entries are kept, and for how long, for those who ask too late.
   static constexpr std::size_t most_closed = 64;
   static constexpr duration closed_for = std::chrono::minutes{1};
-  /// How many are kept of those who ask too early: another server has shown them a node whose creation our own has yet
-  /// to answer.
+  /// How many early subscribers are kept: another server has shown them our node before our own server has answered
+  /// its create.
   static constexpr std::size_t most_early = 64;
   /// How many clients and paths are known; then all are forgotten.
   static constexpr std::size_t most_known = 1024;
@@ -98,7 +97,8 @@ class peers {
     std::string ahead;
     peer_advert at;
     peer_nonce nonce{};
-    std::size_t sent = 0;
+    std::size_t sent = 0;       // without an answer
+    bool asked = false;         // ever
     bool noted = false;         // since it was sent last
     bool acknowledged = false;  // ever
     timer_id timer{};

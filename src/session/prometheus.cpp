@@ -163,7 +163,7 @@ void write_peers(writer& out, const peer_metrics& what) {
   out.counter("peer_admitted_total", "Contenders admitted by a datagram.", what.admitted);
   out.counter("peer_subscriptions_total", "Subscriptions to entries of other clients.", what.subscriptions);
   out.counter("peer_acknowledged_total", "Subscriptions that were answered.", what.acknowledged);
-  out.counter("peer_given_up_total", "Subscriptions whose address did not answer.", what.given_up);
+  out.counter("peer_given_up_total", "Times that an address did not answer.", what.given_up);
   out.drops("peer_dropped_total", "Datagrams without effect.", what);
 }
 

@@ -48,19 +48,35 @@ std::uint64_t reaper::add(obligation what) {
 
 // Kept for a moment ----------
 
-void reaper::remove_soon(std::string path) {
+void reaper::remove_soon(std::string path, duration wait) {
   const auto id = add({std::move(path), {}});
   if (!session_.connected()) return;
-  obligations_.at(id).is = obligation::state::kept;
+  auto& what = obligations_.at(id);
+  what.is = obligation::state::kept;
+  what.until = deadline_after(monitor_.now(), wait);
   kept_.push_back(id);
-  if (!patience_) patience_ = monitor_.in(patience, [this] { stop_keeping(); });
+  await_patience(what.until);
+}
+
+void reaper::await_patience(time_point until) {
+  if (patience_ && patience_until_ <= until) return;
+  monitor_.cancel(patience_);
+  patience_until_ = until;
+  patience_ = monitor_.at(until, [this] { stop_keeping(); });
 }
 
 void reaper::stop_keeping() {
   patience_ = {};
+  const auto now = monitor_.now();
   for (const auto id : std::exchange(kept_, {})) {
-    obligations_.at(id).is = obligation::state::open;
-    discharge(id);
+    auto& what = obligations_.at(id);
+    if (now < what.until) {
+      kept_.push_back(id);
+      await_patience(what.until);
+    } else {
+      what.is = obligation::state::open;
+      discharge(id);
+    }
   }
 }
 

@@ -50,11 +50,13 @@ class reaper {
     remove_gathered_now();
   }
 
-  /// As `remove`, but not before `patience` has passed: until then `hand_over` may take it into a transaction.
-  void remove_soon(std::string path);
+  /// As `remove`, but not before `wait` has passed: until then `hand_over` may take it into a transaction.
+  void remove_soon(std::string path, duration wait = patience);
 
   /// How long `remove_soon` waits: far less than a hand-off takes.
   static constexpr duration patience = std::chrono::microseconds{50};
+  /// The same for a node that no contender waits for, since a datagram has told its release.
+  static constexpr duration patience_if_told = std::chrono::milliseconds{1};
 
   /// The caller's transaction deletes the node at `path`, if it still waits in `remove_soon`; should that fail, the
   /// reaper deletes it. @returns a number for `handed_over`; 0 if the node does not wait, or there is no connection.
@@ -110,6 +112,7 @@ class reaper {
     std::string path;    // of the node, or of its parent
     std::string prefix;  // of its name when that is not known
     state is = state::open;
+    time_point until{};  // it is kept
     bool alone = false;  // it may be gone already: a transaction with others would fail
     bool hurry = true;   // a remote waiter may wait for it
   };
@@ -117,6 +120,7 @@ class reaper {
 
   std::uint64_t add(obligation what);
   void discharge(std::uint64_t id);
+  void await_patience(time_point until);
   void stop_keeping();
   void remove_now(std::uint64_t id);
   bool crowded(bool hurry) const noexcept;
@@ -139,7 +143,8 @@ class reaper {
   std::set<std::string, std::less<>> bound_;
   std::unordered_set<std::string_view> removed_;  // the paths of those whose names are known, and of the disregarded
   numbers kept_;                                  // the oldest first
-  timer_id patience_;                             // with the oldest of them, from its beginning on or later
+  timer_id patience_;                             // runs when the first of them is due, or earlier
+  time_point patience_until_{};                   // of that timer
   numbers gathered_;
   bool gathering_ = false;     // see `together`
   std::size_t deletions_ = 0;  // requests under way

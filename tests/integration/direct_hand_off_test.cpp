@@ -120,7 +120,7 @@ TEST_SUITE("direct hand-off") {
     CHECK(passed < timeout / 2);
   }
 
-  TEST_CASE("contenders with and without it share a lock, and nobody overlaps") {
+  TEST_CASE("contenders with and without direct hand-off share a lock and never overlap") {
     const auto path = fresh_path();
     constexpr int rounds = 60;
     std::deque<client> clients;
@@ -167,7 +167,7 @@ TEST_SUITE("direct hand-off") {
     here.net.heal();
   }
 
-  TEST_CASE("it costs no request more than without") {
+  TEST_CASE("direct hand-off costs no extra request") {
     counts of[2];
     for (const auto how : {hand_off::ensemble, direct}) {
       const auto path = fresh_path();

@@ -31,7 +31,8 @@ void history::think(actor& who) {
   }
   --who.calls_left;
   const bool at_once = plan_.at_once > 0 && time_.random().chance(plan_.at_once);
-  const auto longest = at_once ? detail::reaper::patience : plan_.longest_thought;
+  const auto kept = plan_.direct > 0 ? detail::reaper::patience_if_told : detail::reaper::patience;
+  const auto longest = at_once ? kept : plan_.longest_thought;
   as_user(who.object->handle.client(), time_.random().between({}, longest), [this, &who] { begin_call(who); });
 }
 

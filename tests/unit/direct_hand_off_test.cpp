@@ -102,7 +102,7 @@ TEST_SUITE("direct hand-off") {
     }
   }
 
-  TEST_CASE("it costs no request more, and no list where others were ahead") {
+  TEST_CASE("direct hand-off costs no extra request, and no list if several were ahead") {
     std::uint64_t sent[2]{};
     for (const auto how : {hand_off::ensemble, hand_off::direct}) {
       direct_world w{{.family = lock_family::fair, .how = how}};
@@ -136,7 +136,8 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
   }
 
-  TEST_CASE("with it the next holder sees what the previous one wrote, on a server that leads no more and does not know") {
+  TEST_CASE(
+      "with it the next holder sees what the previous one wrote, on a server that leads no more and does not know") {
     const lock_settings then_sync{.family = lock_family::fair, .how = hand_off::direct_then_sync};
     int tried = 0;
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -167,7 +168,8 @@ TEST_SUITE("direct hand-off") {
       for (std::uint64_t seed = 1; seed <= 30; ++seed) {
         direct_world w{of, of, seed};
         const auto& server = w.server_of(w.two);
-        if (server.number() == w.server_of(w.one).number() || server.number() == w.server_of(w.three).number()) continue;
+        if (server.number() == w.server_of(w.one).number() || server.number() == w.server_of(w.three).number())
+          continue;
         ++tried;
         w.take(*w.ann);
         const auto ben = w.queue(*w.ben);
@@ -249,7 +251,7 @@ TEST_SUITE("direct hand-off") {
     }
   }
 
-  TEST_CASE("and so is the one after it of the same client, while the node of the first is there") {
+  TEST_CASE("while that node exists, the ensemble hands off later grants of the same client, too") {
     direct_world w{fair};
     sequencer_of(w.take(*w.ann));
     const auto first = w.node(*w.ann);
@@ -268,7 +270,7 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
   }
 
-  TEST_CASE("and so is one whose place is kept for a moment, since its callers come back at once") {
+  TEST_CASE("a grant whose place is kept for a moment is handed off directly unless it gave out a sequencer") {
     for (const auto& settings : {fair, turns}) {
       for (const bool gives_out : {false, true}) {
         CAPTURE(gives_out);
@@ -295,7 +297,30 @@ TEST_SUITE("direct hand-off") {
     }
   }
 
-  TEST_CASE("so is one whose transaction has not been answered; afterwards it is told") {
+  TEST_CASE("a place whose release has been told is kept for longer: no contender waits for its deletion") {
+    for (const auto& settings : {fair, turns}) {
+      for (const bool contended : {false, true}) {
+        CAPTURE(contended);
+        direct_world w{settings};
+        for (int i = 0; i < 4; ++i) {
+          REQUIRE(w.ends(w.ann->enter(1, mode)));
+          if (i != 3) w.ann->leave(1, mode);
+        }
+        w.time.run_for(100ms);
+        const auto ben = contended ? w.queue(*w.ben) : nullptr;
+        w.one.connector().forget_sent();
+        const auto kept = contended ? detail::reaper::patience_if_told : detail::reaper::patience;
+        w.ann->leave(1, mode);
+        w.time.run_for(kept - 1us);
+        CHECK(w.one.connector().sent(operation::remove) == 0);
+        w.time.run_for(1us);
+        CHECK(w.one.connector().sent(operation::remove) == 1);
+        if (ben) w.ben->leave(1, mode);
+      }
+    }
+  }
+
+  TEST_CASE("a grant is handed off directly only after its transaction has been answered") {
     for (const bool answered : {false, true}) {
       direct_world w{fair};
       const auto held = w.take(*w.ann);
@@ -318,7 +343,7 @@ TEST_SUITE("direct hand-off") {
     }
   }
 
-  TEST_CASE("who holds for too long is not done: the ensemble decides") {
+  TEST_CASE("a grant that reaches max_hold is handed off by the ensemble") {
     for (auto settings : {fair, turns}) {
       settings.max_hold = 1s;
       direct_world w{settings};
@@ -347,7 +372,7 @@ TEST_SUITE("direct hand-off") {
     w.cay->leave(1, mode);
   }
 
-  TEST_CASE("both sides choose, and only what the creator has written counts") {
+  TEST_CASE("direct hand-off needs both sides, and only the creator's record counts") {
     const lock_settings by_ensemble{.family = lock_family::fair};
     for (const int which : {0, 1, 2}) {
       CAPTURE(which);
@@ -366,7 +391,7 @@ TEST_SUITE("direct hand-off") {
     }
   }
 
-  TEST_CASE("right after a reconnect nobody is let in whose node may have gone meanwhile") {
+  TEST_CASE("right after a reconnect a datagram does not admit a waiter whose node was deleted") {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       CAPTURE(seed);
       direct_world w{fair, fair, seed};
@@ -389,7 +414,7 @@ TEST_SUITE("direct hand-off") {
     }
   }
 
-  TEST_CASE("who is next keeps its lease fresh, however long the holder takes, and nobody else does") {
+  TEST_CASE("only the next waiter keeps its lease fresh, however long the holder takes") {
     direct_world w{fair};
     w.take(*w.ann);
     const auto ben = w.queue(*w.ben);
@@ -416,7 +441,7 @@ TEST_SUITE("direct hand-off") {
     w.cay->leave(1, mode);
   }
 
-  TEST_CASE("who was next and does not wait any more proves nothing") {
+  TEST_CASE("a next waiter that has given up sends no proofs") {
     direct_world w{fair};
     w.take(*w.ann);
     const auto ben = w.queue(*w.ben);
@@ -427,7 +452,7 @@ TEST_SUITE("direct hand-off") {
     CHECK(w.two.connector().sent(request_kind::check) == 0);
   }
 
-  TEST_CASE("who is next and whose node is deleted queues again") {
+  TEST_CASE("the next waiter queues again if its node is deleted") {
     direct_world w{fair};
     w.take(*w.ann);
     const auto ben = w.queue(*w.ben);
@@ -442,7 +467,7 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
   }
 
-  TEST_CASE("who has no connection waits for it") {
+  TEST_CASE("a waiter that is cut off is granted after it reconnects") {
     direct_world w{fair};
     w.take(*w.ann);
     const auto ben = w.queue(*w.ben);

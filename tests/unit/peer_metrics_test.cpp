@@ -181,7 +181,7 @@ TEST_SUITE("direct hand-off") {
     CHECK(of.bad_tag == 1);
   }
 
-  TEST_CASE("and at the one behind") {
+  TEST_CASE("they are counted at the entry behind, too") {
     peer_world w;
     detail::peer_message asked;
     std::string ahead;
@@ -217,7 +217,8 @@ TEST_SUITE("direct hand-off") {
     CHECK(w.ends(ben));
   }
 
-  TEST_CASE("a release that comes during an outage, or in a moment in which a quorum cannot be asked, admits afterwards") {
+  TEST_CASE(
+      "a release that comes during an outage, or in a moment in which a quorum cannot be asked, admits afterwards") {
     for (const auto how : {hand_off::direct, hand_off::direct_then_sync}) {
       peer_world w{how};
       w.take();

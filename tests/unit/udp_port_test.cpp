@@ -78,7 +78,8 @@ TEST_SUITE("udp port") {
   }
 
   TEST_CASE("an address that others cannot send to is not advertised") {
-    for (const auto* what : {"host:1", "127.0.0.1:0", "0.0.0.0:5000", "224.0.0.1:5000", "255.255.255.255:5000", "[::1]:5000"}) {
+    for (const auto* what :
+         {"host:1", "127.0.0.1:0", "0.0.0.0:5000", "224.0.0.1:5000", "255.255.255.255:5000", "[::1]:5000"}) {
       CAPTURE(what);
       CHECK_THROWS_AS((udp_port{"127.0.0.1:0", what}), error);
     }
