@@ -116,9 +116,9 @@ struct client_options {
   std::string tls{};
   /// When a grant counts as lost.
   loss_policy when_lost = loss_policy::at_deadline;
-  /// Where datagrams of other clients arrive, for locks with `hand_off::direct`. Nothing: no socket is opened. Refused
-  /// with an `acl` that lets a user read or create nodes but not delete them: the data of a node says how its release
-  /// is authenticated, and the creator of a node may say that it was released.
+  /// The UDP endpoint for locks with `hand_off::direct`. Empty: no socket is opened. Refused with an `acl` that lets a
+  /// user read or create nodes but not delete them: a reader sees the key that authenticates a release, and a creator
+  /// can claim one. The ACL of a lock's path is not checked: all users who may create there must be trusted.
   std::optional<peer_options> peers{};
   /// Told of events of the session and the locks, one at a time, on the client's event thread. It must not suspend a
   /// fiber. An exception that it throws ends the process, after a log line that names the event. A slow observer delays

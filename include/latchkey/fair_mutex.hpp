@@ -23,7 +23,7 @@ namespace detail {
 class fair_line;
 }
 
-/// How one `fair_mutex` is counted, and how long it may be held.
+/// How one `fair_mutex` is counted, held and handed off.
 struct fair_mutex_options {
   /// As `mutex_options::group`.
   std::string group{};

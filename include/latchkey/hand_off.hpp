@@ -8,19 +8,24 @@
 
 namespace latchkey {
 
-/// How the contender behind hears of a release.
+/// How the next contender learns of a release.
 enum class hand_off : std::uint8_t {
   /// From the ensemble: a quorum has written the deletion of the holder's node.
   ensemble,
-  /// The lock no longer orders reads through ZooKeeper: the next holder may not see yet what the holder before it has
-  /// written there. For other data: a datagram from the holder's process tells, long before a quorum has written.
+  /// From a datagram of the holder's process, long before a quorum has written. For data outside ZooKeeper: the lock no
+  /// longer orders reads through it, so the next holder may not yet see what the previous one wrote there.
   ///
-  /// Only between locks that choose it, of clients with `client_options::peers`. Whatever keeps the datagram away, the
-  /// ensemble tells, as without it. A grant that has given out a sequencer, or whose transaction has not been answered,
-  /// is always handed off by the ensemble.
+  /// Needs `direct` or `direct_then_sync` on both sides, and `client_options::peers`. If no datagram arrives, the
+  /// ensemble hands off, as without the option. A grant that has given out a sequencer, or whose transaction has not
+  /// been answered, is always handed off by the ensemble.
+  ///
+  /// Force reaches further: if an operator deletes the node of a waiter, or ends its session, then a datagram may still
+  /// grant it the lock, until it learns of that; the ensemble then grants it to another one, too. While the server of
+  /// the waiter is cut off, that takes until the end of its lease. Tokens stay in order.
   direct,
-  /// As `direct`, but the next holder is granted after a `sync`, a round trip later: what the holder before it has
-  /// written to ZooKeeper is visible.
+  /// As `direct`, but the grant follows a write that a quorum has acknowledged: the next holder sees what the previous
+  /// one wrote to ZooKeeper, and a waiter without a node is not granted the lock. Saves less: the way of the deletion
+  /// to the next holder, and its list.
   direct_then_sync,
 };
 

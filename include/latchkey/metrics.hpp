@@ -62,13 +62,13 @@ struct peer_metrics {
 
   std::uint64_t subscriptions = 0;  ///< to entries of other clients; repetitions are not counted
   std::uint64_t acknowledged = 0;   ///< of them, those that were answered
-  std::uint64_t given_up = 0;       ///< of them, those whose address did not answer, or no longer did
+  std::uint64_t given_up = 0;       ///< times that an address did not answer, or no longer did
 
-  // Datagrams without effect. Late and repeated ones are among the unknown and the stale: a few are normal.
-  std::uint64_t malformed = 0;  ///< no message
-  std::uint64_t unknown = 0;    ///< of an entry that is not in its queue, or no longer
+  // Datagrams without effect. Late and repeated ones count as unknown or stale: a few are normal.
+  std::uint64_t malformed = 0;  ///< not a valid message
+  std::uint64_t unknown = 0;    ///< answers to an entry that has no subscription, or no longer
   std::uint64_t bad_tag = 0;    ///< not made with the key of the entry
-  std::uint64_t stale = 0;      ///< of an earlier subscription, or of a moment in which the ensemble decides
+  std::uint64_t stale = 0;      ///< of an earlier subscription, or of a subscriber that has left
 };
 
 /// The numbers of a client since it was made.

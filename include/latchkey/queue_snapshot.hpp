@@ -41,7 +41,8 @@ struct contender {
 LATCHKEY_EXPORT std::string_view to_string(contender::kind kind) noexcept;
 
 /// The queue of one lock path at one moment, a value: holders first, then waiters, in the order of the queue. It shows
-/// every change that was committed before the call. Of a semaphore: one holder for each permit, then those who wait.
+/// every change that was committed before the call, unless its server is a leader that has lost its quorum and has not
+/// noticed yet. Of a semaphore: one holder for each permit, then those who wait.
 ///
 /// Cost: one `sync`, one list, and one read per contender; two lists and one read more at the path of a semaphore. At
 /// most 64 reads are under way at a time, fewer when the nodes have much data, so that the locks of this client are not
@@ -95,7 +96,8 @@ LATCHKEY_EXPORT std::size_t ask_to_release(client& through, const std::string& p
 /// is alive, loses its grant about a round trip later (see "Force ends a lease early" in the README). Until then two
 /// holders may believe that they have the lock. A holder of Curator or kazoo is not told at all.
 ///
-/// A waiter that is evicted queues again, at the end; a `ticket` loses its place. Suspends the calling fiber, or blocks
+/// A waiter that is evicted queues again, at the end; a `ticket` loses its place. With `hand_off::direct` it may be
+/// granted the lock before it learns of that. Suspends the calling fiber, or blocks
 /// a plain thread, at most `timeout`.
 /// @param path of the lock
 /// @param node the name of the contender's node, as `contender::node`

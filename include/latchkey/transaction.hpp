@@ -135,7 +135,8 @@ struct stored_value {
   std::int32_t version = -1;  ///< how often the data has been replaced; -1 if there is no such node
 };
 
-/// Reads a node. Under a grant of a lock of the same client it sees everything that was committed under earlier grants.
+/// Reads a node. Under a grant of a lock of the same client it sees everything that was committed under earlier grants,
+/// except with `hand_off::direct`.
 /// Costs one read. Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
 /// @throws error bad_path, unreachable, not_authorized, closed
 LATCHKEY_EXPORT stored_value read(client& through, const std::string& path,
