@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that `run.py` breaks, one at a time: those of direct hand-off (recipes/README.md has their reasons)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str  # what the broken code does
+    file: str
+    old: str
+    new: str
+    harmless: str = ""  # why no test can notice; empty: one must
+
+
+entry = "src/queue/queue_entry.cpp"
+waits = "src/queue/entry_wait.cpp"
+told = "src/queue/entry_peers.cpp"
+requeue = "src/queue/entry_requeue.cpp"
+peers = "src/session/peers.cpp"
+message = "src/session/peer_message.cpp"
+cohort = "recipes/cohort.cpp"
+
+mutants = (
+    # Who tells.
+    Mutant("a waiter that leaves tells", told,
+           "const bool tells = closed && state_ == state::granted &&", "const bool tells = (closed || state_ == state::waiting) &&"),
+    Mutant("a grant that is lost, or has lasted too long, tells", told,
+           "const bool tells = closed && state_", "const bool tells = state_"),
+    Mutant("an entry that was let in and never granted tells", told,
+           "closed && state_ == state::granted && kind_", "closed && first_ && kind_",
+           "what it says is true: it was let in alone, and no grant of it will begin"),
+    Mutant("an entry whose deletion is under way along with a transaction tells", told,
+           "!replacement_ && !releasing_ &&", "!replacement_ &&",
+           "the transaction has not been answered, so the grant is bound and the entry not closed"),
+    Mutant("an entry with a neighbour behind it tells", told,
+           "                     !followed() && !core_", "                     !core_",
+           "what it says is true, and only an entry behind the neighbour can hear it, which waits for that"),
+    Mutant("an entry tells while an earlier one of its client still means something", told,
+           "!followed() && !core_->reaper().owes_bound(*path_);", "!followed();"),
+    Mutant("an entry that does not tell does not bind those after it", told,
+           "if (core_->peers() && first_ && !closed", "if (false && first_ && !closed"),
+    Mutant("an entry that leaves for another does not bind those after it", requeue,
+           "  bind_node(closed);\n", ""),
+    Mutant("a closed entry binds those after it", told,
+           "first_ && !closed && !node_.empty()", "first_ && !node_.empty()"),
+    Mutant("an entry that leaves does not tell", entry, "  tell_peers(closed);\n  release_node(closed);", "  release_node(closed);"),
+    Mutant("an entry that leaves for another does not tell", requeue, "const bool told = tell_peers(closed);", "const bool told = false;"),
+    Mutant("a node whose release was told is kept no longer than others", requeue, "told ? reaper::patience_if_told : reaper::patience", "reaper::patience"),
+    Mutant("a node is kept for long though its release was not told", requeue, "told ? reaper::patience_if_told : reaper::patience", "reaper::patience_if_told"),
+    Mutant("a turn of a cohort forgets that an earlier one is bound", cohort,
+           "bound_ = bound_ || owner_.state().bound();", "bound_ = owner_.state().bound();"),
+    Mutant("a cohort heeds no bound turn", "recipes/cohort.hpp", "return !owner_ && !bound_;", "return !owner_;"),
+    Mutant("a cohort tells while it has an owner", "recipes/cohort.hpp", "return !owner_ && !bound_;", "return !bound_;"),
+    Mutant("a new entry of a cohort stays bound", "recipes/shared_entry.cpp",
+           "used_ = rested_ = asked_to_release_ = bound_ = false;", "used_ = rested_ = asked_to_release_ = false;"),
+    Mutant("a place in a line heeds no bound grant", "recipes/fair_line.cpp",
+           "const bool closed = !owner_.state().bound();", "const bool closed = true;"),
+    Mutant("a sequencer does not bind", "src/queue/grant_state.hpp",
+           "return !given_out_.compare_exchange_strong(none, false) || unanswered_ != 0;",
+           "return (given_out_.compare_exchange_strong(none, false), unanswered_ != 0);"),
+    Mutant("a transaction without an answer does not bind", "src/queue/grant_state.hpp",
+           "compare_exchange_strong(none, false) || unanswered_ != 0;", "compare_exchange_strong(none, false);"),
+    Mutant("a lost answer counts as one", "src/queue/fenced_commit.cpp",
+           "if (!is_lost(answer.code) && answer.code != reply_code::session_over) held_", "held_"),
+    Mutant("a bound node is forgotten when its deletion is sent", "src/session/reaper.cpp",
+           "  auto& what = obligations_.at(id);\n  what.is = obligation::state::under_way;\n  ++deletions_;",
+           "  auto& what = obligations_.at(id);\n  bound_.erase(what.path);\n  what.is = obligation::state::under_way;\n  ++deletions_;"),
+
+    # Who is told.
+    Mutant("the smallest number is told", peers, "of.behind.number > who.number) return false;", "of.behind.number < who.number) return false;"),
+    Mutant("the last to ask is told", peers, "of.behind.number > who.number) return false;", "false) return false;"),
+    Mutant("an entry ahead may ask", peers, "!number || !own || *number <= *own", "!number || !own"),
+    Mutant("a question with a false tag is noted", peers,
+           "if (!is_genuine(bytes, hash(family_of(ahead)))) return drop(counts_.bad_tag);", ""),
+    Mutant("those who ask too late are not told", peers, "if (was_closed(ahead)) return send(verb::released, ahead, asks);", ""),
+    Mutant("any entry that has left is said to be closed", peers,
+           "void peers::remove(const std::string& name) {\n",
+           "void peers::remove(const std::string& name) {\n  closed_.push_back({name, monitor_.now() + closed_for});\n"),
+    Mutant("those who ask too early are forgotten", peers, "  early_.push_back({ahead, std::move(asks)});\n", ""),
+    Mutant("closed entries are kept for ever", peers,
+           "while (!closed_.empty() && closed_.front().until <= monitor_.now()) closed_.pop_front();", ""),
+    Mutant("any number of closed entries is kept", peers, "  if (closed_.size() > most_closed) closed_.pop_front();\n", ""),
+    Mutant("any number of early questions is kept", peers, "  if (early_.size() > most_early) early_.pop_front();\n", ""),
+    Mutant("a holder does not say that it holds", peers, "send(holds ? verb::granted : verb::noted, ahead, asks);", "send(verb::noted, ahead, asks);"),
+    Mutant("who has waited for long is not told of the grant", peers,
+           "if (!mine.behind.name.empty() && mine.behind.since + patience < monitor_.now()) {", "if (false) {"),
+    Mutant("each grant is told", peers, "mine.behind.since + patience < monitor_.now()", "true"),
+    Mutant("a repeated question counts as a new one", peers, "  if (of.behind.name == who.name) who.since = of.behind.since;\n", ""),
+
+    # Who believes it.
+    Mutant("a release is believed with any nonce", peers, "if (with.ahead != what.ahead || with.nonce != what.nonce)", "if (with.ahead != what.ahead)"),
+    Mutant("the release of any entry is believed", peers, "if (with.ahead != what.ahead || with.nonce", "if (with.nonce",
+           "the nonce is of this subscription, and its owner answers for the entry that was named with it"),
+    Mutant("a release is believed with any tag", peers, "if (!is_genuine(bytes, with.at.key)) return drop(counts_.bad_tag);", ""),
+    Mutant("a record that others have written is believed", told, "if (!peers() || read.stat.version != 0) return;", "if (!peers()) return;"),
+    Mutant("an advert goes for the entries of all clients", peers, "return name.substr(0, 21);", "return name.substr(0, 3);"),
+    Mutant("the names of a client's entries have nothing in common", peers,
+           "std::memcpy(&high, hash(path).data(), sizeof high);", "randombytes_buf(&high, sizeof high);"),
+    Mutant("a release is heeded in any state", told, "if (state_ != state::waiting || !blocker_) return;", "if (!blocker_) return;",
+           "a subscription ends with the wait, so no release comes in another state"),
+    Mutant("a release is heeded without a connection", told, "how_ == hand_off::direct && through().connected() && through().answered()) return", "how_ == hand_off::direct && (!through().connected() || through().answered())) return"),
+    Mutant("a release overtakes the events of an outage", told, "through().connected() && through().answered())", "through().connected())"),
+    Mutant("a release that comes during an outage is forgotten", entry, "if (state_ == state::waiting) return confirm_release();", ""),
+    Mutant("a quorum that cannot be asked admits", told, "if (checked.code == reply_code::ok) me.admitted_by_release();", "me.admitted_by_release();"),
+    Mutant("a waiter without a node waits on", told, "if (checked.code == reply_code::no_node) return me.on_node_gone();", "",
+           "its own watch tells it later"),
+    Mutant("direct_then_sync asks no quorum", told, "{.kind = operation::transact, .steps = {{.path = node_}}},", "{.kind = operation::sync, .path = *path_},"),
+    Mutant("direct_then_sync asks nobody", told, "if (how_ == hand_off::direct && through()", "if (through()"),
+    Mutant("what is read at one path is believed at another", peers, "const auto known = known_.find(join(path, family_of(ahead)));", "const auto known = std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return each.first.ends_with(family_of(ahead)); });"),
+    Mutant("a subscription outlives the wait", entry, "  peers()->unsubscribe(std::string{last_component(node_)});\n", ""),
+    Mutant("the node of a dead holder stays", told, "    core->reaper().remove_alone(node);\n", "    (void)node;\n"),
+    Mutant("the node of a live holder is deleted at once", told, "const auto patience = through().info().timeout / 8;", "const auto patience = duration{};"),
+    Mutant("who deletes the node of a dead holder leaves the watch", told, "    core->session().forget(at->watch);\n", ""),
+    Mutant("the node is deleted though it has gone", waits, "if (event == watch_event::deleted) core->monitor().cancel(at->overdue);", "(void)core;"),
+    Mutant("a change of its data keeps the node of a dead holder", waits, "if (event == watch_event::deleted) core->", "core->"),
+    Mutant("the node is deleted though it was gone before the watch", waits,
+           "        if (read.code == reply_code::no_node) who->core_->monitor().cancel(at->overdue);\n", ""),
+    Mutant("who is next does not keep its lease", told, "core_->lease_keeper().expect(*this);", "(void)0;"),
+    Mutant("who is told that it is next proves in any state", told,
+           "if (state_ == state::waiting && blocker_) core_", "core_",
+           "a subscription ends with the wait, so the message comes in no other state"),
+    Mutant("who was next keeps its lease when it waits no more", entry, "  core_->lease_keeper().remove(*this);  // it was next, perhaps\n", ""),
+
+    # Addresses.
+    Mutant("a question is asked once", peers, "if (with.sent == pauses.size()) give_up(with);", "if (with.sent == 1) give_up(with);"),
+    Mutant("the first message is answered", peers, "if (what.what == verb::ask) send(", "send("),
+    Mutant("no answer is asked for", peers, "with.asked ? verb::ask : verb::subscribe", "verb::subscribe"),
+    Mutant("an address that has not answered is asked again at once", peers,
+           "if (silent != silent_.end() && monitor_.now() < silent->second) {", "if (false) {"),
+    Mutant("an address that has not answered is never asked again", peers,
+           "    with.timer = monitor_.at(silent->second, [this, mine] { ask(mine); });\n", ""),
+    Mutant("one that is noted is not asked again", peers,
+           "    with.timer = monitor_.in(asked_again_after, [this, mine] { ask(mine); });\n", ""),
+    Mutant("an answer does not end the questions", peers, "    with.noted = true;\n    monitor_.cancel(with.timer);\n", "    with.noted = false;\n"),
+    Mutant("any number of datagrams is received before timers run", "src/bridge/udp_port.cpp",
+           "for (std::size_t i = 0; i < most_at_once; ++i) {", "for (;;) {"),
+
+    # Messages.
+    Mutant("a tag covers no names", message, "const auto tag = tag_of(bytes, key);", "const auto tag = tag_of(bytes.substr(0, head), key);"),
+    Mutant("an unknown verb is understood", message, "found.what > peer_message::verb::ask) return std::nullopt;", "false) return std::nullopt;"),
+    Mutant("what follows the names is ignored", message, "if (!behind || !rest.empty()) return std::nullopt;", "if (!behind) return std::nullopt;"),
+    Mutant("a key of any length is read", message, "      size != found.key.size()) {", "      false) {"),
+)
