@@ -111,6 +111,7 @@
 #define DOWNGRADE 6
 #define TOLD 12
 #define TOLD_AND_SEE_OFF 13
+#define TOLD_AND_ASK 14
 
 #include "queue_ensemble.pml"
 #include "queue_entry.pml"

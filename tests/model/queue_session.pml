@@ -115,6 +115,14 @@ inline hear(s) {
   :: nearest == NONE ->
     servers[s].seen = moment;
     requests[s]?_, _, _, _;
+#if defined(DIRECT) && CUTS > 0
+    u = 0;
+    do
+    :: u < TICKETS -> tickets[u].reconnected = tickets[u].reconnected && SESSION(u) != s; u++
+    :: else -> break
+    od;
+    u = 0;
+#endif
     if
     :: IS_READ(what) -> hear_read(s)
     :: else ->
@@ -217,6 +225,13 @@ inline hear_write(s) {
   if
   :: what == CREATE -> on_created(s, t)
   :: what == REMOVE -> clients[s].removing = clients[s].removing & ~BIT(arg)
+#if defined(DIRECT) && CUTS > 0
+  :: what == CHECK && step == 0 && my.state == WATCHING ->
+    if
+    :: made == NONE -> my.next = QUEUE
+    :: else -> admit_told(s, t)
+    fi;
+#endif
   :: what == CHECK && step == 0 && my.state == PROVING ->
     if
     :: made == NONE -> my.next = QUEUE
@@ -443,6 +458,7 @@ inline cut(s) {
 
 inline disconnect(s, t) {
   my.own_watch = (my.own_watch == 1 -> 0 : my.own_watch);
+  my.asked = false;
   if
   :: my.state == ENQUEUING && my.node == NONE ->
     my.create_lost = true;
@@ -635,10 +651,12 @@ inline watch_own(s, t) {
 
 #ifdef DIRECT
 /* Perhaps before its watch is answered: it subscribes by what an earlier entry of the same client has advertised. */
-#define IS_TOLD(c) (SESSION(c) == s && STATE(c) == WATCHING && clients[s].connected && HAS(said, tickets[c].blocker))
+#define IS_TOLD(c) (SESSION(c) == s && STATE(c) == WATCHING && clients[s].connected && !tickets[c].asked && \
+                    HAS(said, tickets[c].blocker))
 #define HEARS_RELEASE(c) \
   :: IS_TOLD(c) -> act = TOLD; t = c \
-  :: IS_TOLD(c) -> act = TOLD_AND_SEE_OFF; t = c
+  :: IS_TOLD(c) -> act = TOLD_AND_SEE_OFF; t = c \
+  :: CUTS > 0 && IS_TOLD(c) -> act = TOLD_AND_ASK; t = c
 #else
 #define HEARS_RELEASE(c)
 #endif
@@ -826,7 +844,7 @@ end:
           leave(s, t);
         :: act == LEAVE_AND_REQUEUE -> requeues--; say(t); leave_and_requeue(s, t)
 #ifdef DIRECT
-        :: act == TOLD || act == TOLD_AND_SEE_OFF -> be_told(s, t)
+        :: act == TOLD || act == TOLD_AND_SEE_OFF || act == TOLD_AND_ASK -> be_told(s, t)
 #endif
         :: act == DOWNGRADE ->
           downgrades--;
