@@ -136,11 +136,12 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
   }
 }
 
-/// @returns whether the client's server has the data of the lock as the leader has it: only holders write it.
+/// @returns whether the client's server, if it has one, has the data of the lock as the leader has it: only holders write
+/// it. (A ticket may be granted during an outage; the next server has all that the client has heard of.)
 bool history::sees_new_data(simulated_client& client, unsigned lock) const {
   const auto* const server = client.connector().latest()->server();
   const auto data = ensemble_.paths().find(data_path(lock));
-  return server && server->tree().find(*data)->mzxid == ensemble_.leader().tree().find(*data)->mzxid;
+  return !server || server->tree().find(*data)->mzxid == ensemble_.leader().tree().find(*data)->mzxid;
 }
 
 /// A neighbour of its own client had the lock after it: then only the last of them tells others.
