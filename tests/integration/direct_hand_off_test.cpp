@@ -3,6 +3,7 @@
 #include <latchkey/keyed_mutex.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/transaction.hpp>
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -92,6 +93,41 @@ TEST_SUITE("direct hand-off") {
     const auto of_third = last.acquire();
     CHECK(of_third.fence() > of_second.fence());
     here.net.heal();
+  }
+
+  TEST_CASE(
+      "with direct_then_sync the next holder reads what the previous one wrote, on a leader that has lost its quorum") {
+    constexpr auto then_sync = hand_off::direct_then_sync;
+    ensemble all{{.tick = 2s, .sync_limit = 2, .quorum_proxies = true}};
+    const auto leader = all.wait_for_leader(patience());
+    const auto others = all.followers();
+    all.create("/data", "old");
+    client writer{all.connect_string(others[0]) + "," + all.connect_string(others[1]), with_peers(30s)};
+    client reader{all.connect_string(leader), with_peers(30s)};
+    fair_mutex of_writer{writer, "/lock", {.how = then_sync}};
+    fair_mutex of_reader{reader, "/lock", {.how = then_sync}};
+    auto held = of_writer.acquire();
+    auto place = of_reader.enqueue();
+    REQUIRE(eventually([&] { return reader.metrics().peers->acknowledged == 1; }));
+    std::string found;
+    on_threads waiting;
+    waiting.start([&] {
+      const auto mine = place.acquire();
+      found = read(reader, "/data").data;
+    });
+    all.isolate(leader);
+    REQUIRE(eventually([&] {
+      try {
+        return static_cast<bool>(transaction{writer, held.grant()}.set("/data", "new").commit(1s));
+      } catch (const error&) {
+        return false;
+      }
+    }));
+    held.release();
+    REQUIRE(eventually([&] { return !reader.connected(); }));  // the old leader has noticed
+    all.heal();
+    waiting.join();
+    CHECK(found == "new");
   }
 
   TEST_CASE(
