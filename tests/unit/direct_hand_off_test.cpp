@@ -270,6 +270,54 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
   }
 
+  TEST_CASE("a later turn of an entry is handed off by the ensemble, too, if an earlier one gave out a sequencer") {
+    for (const bool gives_out : {false, true}) {
+      direct_world w{turns};
+      const auto first = w.take(*w.ann);
+      if (gives_out) sequencer_of(first);
+      const auto second = w.ann->enter(2, mode);
+      const auto ben = w.queue(*w.ben);
+      w.ann->leave(1, mode);
+      REQUIRE(w.ends(second));
+      w.one.connector().cut();
+      w.ann->leave(2, mode);
+      CHECK(w.ends(ben, 100ms) != gives_out);
+      w.one.connector().heal();
+      CHECK(w.ends(ben));
+      w.ben->leave(1, mode);
+    }
+  }
+
+  TEST_CASE(
+      "an entry of another object is, while a place that was kept for a moment is being deleted, if that is bound") {
+    for (const bool gives_out : {false, true}) {
+      CAPTURE(gives_out);
+      direct_world w{fair};
+      simulated_lock other{w.one, "/q", fair};
+      for (int i = 0; i < 4; ++i) {  // its callers come back at once
+        REQUIRE(w.ends(w.ann->enter(1, mode)));
+        if (i != 3) w.ann->leave(1, mode);
+      }
+      w.time.run_for(100ms);
+      if (gives_out) sequencer_of(w.ann->current(1, mode));
+      auto& plan = w.ensemble.plan();
+      plan.network = plan.consensus = plan.lag = {1us, 1us};  // the next place is there before the deletion is sent
+      w.one.connector().set_trap(operation::remove, trap::stuck);
+      w.ann->leave(1, mode);
+      REQUIRE(w.ends(other.enter(1, mode), 100ms));  // its list still shows that place
+      const auto ben = w.ben->enter(1, mode);
+      w.time.run_for(100ms);
+      CHECK(ben->what == outcome::waiting);
+      w.one.connector().cut();
+      other.leave(1, mode);
+      CHECK(w.ends(ben, 100ms) != gives_out);
+      w.one.connector().heal();
+      CHECK(w.ends(ben));
+      w.ben->leave(1, mode);
+      other.shut();
+    }
+  }
+
   TEST_CASE("a grant whose place is kept for a moment is handed off directly unless it gave out a sequencer") {
     for (const auto& settings : {fair, turns}) {
       for (const bool gives_out : {false, true}) {
