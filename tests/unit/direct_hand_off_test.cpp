@@ -48,6 +48,13 @@ struct direct_world {
     cay.emplace(three, "/q", of_others);
   }
 
+  ~direct_world() {
+    for (auto* each : {&ann, &ben, &cay}) (*each)->shut();
+    conclude(time, {&one, &two, &three});
+  }
+  direct_world(const direct_world&) = delete;
+  direct_world& operator=(const direct_world&) = delete;
+
   bool eventually(const std::function<bool()>& what, duration within = 1min) {
     return time.run_until(what, time.now() + within);
   }

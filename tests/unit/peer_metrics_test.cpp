@@ -40,6 +40,13 @@ struct peer_world {
     ben.emplace(two, "/q", lock_settings{.family = lock_family::fair, .how = how});
   }
 
+  ~peer_world() {
+    for (auto* each : {&ann, &ben}) (*each)->shut();
+    conclude(time, {&one, &two});
+  }
+  peer_world(const peer_world&) = delete;
+  peer_world& operator=(const peer_world&) = delete;
+
   peer_metrics counts(simulated_client& of) {
     const auto all = of.run([&] { return of.core()->metrics(); });
     REQUIRE(all.peers);

@@ -3,9 +3,11 @@
 
 /// Two clients on a calm ensemble, for tests of exact situations.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -16,6 +18,16 @@ namespace latchkey::testing {
 using outcome = detail::waiter::outcome;
 using detail::contender_kind;
 using detail::operation;
+
+/// Runs until nothing of these clients is under way: answers to come would keep them alive for ever.
+inline void conclude(simulation& time, std::initializer_list<simulated_client*> clients) {
+  for (auto* const each : clients) each->connector().heal();
+  time.run_until(
+      [&] {
+        return std::all_of(clients.begin(), clients.end(), [](auto* each) { return each->unfinished().empty(); });
+      },
+      time.now() + std::chrono::minutes{1});
+}
 
 struct calm_world {
   simulation time;
