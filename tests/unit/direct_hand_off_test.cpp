@@ -292,6 +292,13 @@ TEST_SUITE("direct hand-off") {
       w.one.connector().heal();
       CHECK(w.ends(ben));
       w.ben->leave(1, mode);
+      w.take(*w.ann);  // a new entry
+      const auto again = w.queue(*w.ben);
+      w.one.connector().cut();
+      w.ann->leave(1, mode);
+      CHECK(w.ends(again, 100ms));
+      w.one.connector().heal();
+      w.ben->leave(1, mode);
     }
   }
 
@@ -376,12 +383,14 @@ TEST_SUITE("direct hand-off") {
   }
 
   TEST_CASE("a grant is handed off directly only after its transaction has been answered") {
-    for (const bool answered : {false, true}) {
+    for (const std::string answer : {"none", "lost", "there"}) {
+      CAPTURE(answer);
       direct_world w{fair};
       const auto held = w.take(*w.ann);
       const auto ben = w.queue(*w.ben);
       w.ensemble.create("/data", "old");
-      if (!answered) w.one.connector().cut();
+      if (answer == "none") w.one.connector().cut();
+      if (answer == "lost") w.one.connector().set_trap(operation::transact, trap::lost_before_effect);
       w.one.run([&] {
         const auto begun = std::make_shared<detail::fenced_commit>(
             detail::grant_state::of(held),
@@ -389,9 +398,13 @@ TEST_SUITE("direct hand-off") {
         begun->start(w.time.now() + 1min);
       });
       w.time.run_for(50ms);
+      if (answer == "lost") {
+        REQUIRE(w.eventually([&] { return w.one.connected(); }));
+        w.time.run_for(50ms);
+      }
       w.one.connector().cut();
       w.ann->leave(1, mode);
-      CHECK(w.ends(ben, 100ms) == answered);
+      CHECK(w.ends(ben, 100ms) == (answer == "there"));
       w.one.connector().heal();
       CHECK(w.ends(ben));
       w.ben->leave(1, mode);
