@@ -41,6 +41,7 @@ void queue_entry::become(state next) {
 /// The place is gone.
 void queue_entry::queue_again() {
   first_ = false;  // who knows what else is gone
+  forget_watch();  // the next place may wait for a neighbour, and what was said of the one ahead of this means nothing
   if (patience_ == patience::keep && queued_) return refuse();
   step_out();
   begin();
