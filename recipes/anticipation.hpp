@@ -16,7 +16,7 @@ namespace latchkey::detail {
 class anticipation {
  public:
   /// @param how entries are handed off: if by datagram, they are kept for longer
-  explicit anticipation(hand_off how = hand_off::ensemble) noexcept
+  explicit anticipation(hand_off how) noexcept
       : patience_{how == hand_off::ensemble ? reaper::patience : reaper::patience_if_told} {}
 
   /// The last caller has left, and none waits. @returns whether the next one is likely to come at once.

@@ -143,7 +143,7 @@ class peers {
   std::deque<early> early_;                                      // of entries that we do not know to be there yet
   std::unordered_map<std::string, subscription> subscriptions_;  // by the name of ours
   std::deque<closed> closed_;                                    // the oldest first
-  std::unordered_map<std::string, peer_advert> known_;           // by the part of a path that they have in common
+  std::unordered_map<std::string, peer_advert> known_;           // by path, and what its names have in common
   std::map<std::string, time_point> silent_;                     // until when, by address
 };
 
