@@ -121,6 +121,8 @@ void proxy_connection::on_client_frame(std::string frame) {
   const auto xid = xid_of(frame);
   const auto operation = opcode_of(frame);
   const auto what = core_.armed.take(operation);
+  // Before the server has it: who sees what the request did must find it counted.
+  core_.seen.update([&](observations& seen) { ++seen.requests[operation]; });
   if (what == fate::drop) {
     close();
   } else {
@@ -128,7 +130,6 @@ void proxy_connection::on_client_frame(std::string frame) {
     if (xid != ping_xid && xid != authentication_xid) open_requests_.push_back({xid, what});
     to_server_.push(std::move(frame), core_.delay, false, self);
   }
-  core_.seen.update([&](observations& seen) { ++seen.requests[operation]; });
   core_.publish_faults();
 }
 
