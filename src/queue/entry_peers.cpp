@@ -20,17 +20,18 @@ std::string queue_entry::new_prefix() const {
   return entry_prefix(peers() ? peers()->unique_id(*path_) : unique_id(), *kind_);
 }
 
-void queue_entry::subscribe(const std::string& name) {
-  if (peers()) peers()->subscribe(*this, *path_, std::string{last_component(node_)}, name);
+/// @returns whether the release is expected soon, or else `on_no_release`.
+bool queue_entry::subscribe(const std::string& name) {
+  return peers() && peers()->subscribe(*this, *path_, std::string{last_component(node_)}, name);
 }
 
 /// Only data written by the creator of the node counts: others may be allowed to write but not to delete.
-void queue_entry::learn(const std::string& name, const reply& read) {
+void queue_entry::learn(const reply& read) {
   if (!peers() || read.stat.version != 0) return;
   auto advert = read_advert(read.data);
   if (!advert) return;
-  peers()->learn(*path_, name, std::move(*advert));
-  subscribe(name);
+  peers()->learn(*path_, blocker_->name, std::move(*advert));
+  subscribe(blocker_->name);
 }
 
 /// Every contender that must go before this entry has been deleted or is closed: `ahead` itself, those before it, since
@@ -38,8 +39,8 @@ void queue_entry::learn(const std::string& name, const reply& read) {
 /// come, perhaps that this entry's own node was deleted: the leader is asked.
 void queue_entry::on_released(const std::string& ahead) {
   const auto self = shared_from_this();
-  if (state_ != state::waiting || !blocker_) return;
-  blocker_->released = ahead;
+  if (state_ != state::waiting || !blocker_ || blocker_->name != ahead) return;
+  blocker_->released = true;
   if (how_ == hand_off::direct && through().connected() && through().answered()) return admitted_by_release();
   confirm_release();
 }
@@ -47,11 +48,12 @@ void queue_entry::on_released(const std::string& ahead) {
 /// Asks a quorum, behind all that the previous holder has written. A `sync` would not do: a leader that has lost its
 /// quorum answers it, with old data, until it notices. An answer that is lost is asked for again after the reconnect.
 void queue_entry::confirm_release() {
-  if (!blocker_ || blocker_->released.empty() || !through().connected()) return;
+  if (!blocker_ || !blocker_->released || !through().connected()) return;
   through().submit({.kind = operation::transact, .steps = {{.path = node_}}},
                    unless_stale([](queue_entry& me, const reply& checked) {
                      if (checked.code == reply_code::no_node) return me.on_node_gone();
-                     if (checked.code == reply_code::ok) me.admitted_by_release();
+                     if (checked.code == reply_code::ok) return me.admitted_by_release();
+                     if (!is_lost(checked.code)) me.on_no_release();
                    }));
 }
 
@@ -65,17 +67,26 @@ void queue_entry::on_next() {
   if (state_ == state::waiting && blocker_) core_->lease_keeper().expect(*this);
 }
 
+/// In a fast sequence of hand-offs a watch would be one request and one event for nothing.
+void queue_entry::on_no_release() {
+  const auto self = shared_from_this();
+  if (state_ == state::waiting && blocker_ && blocker_->watch.number == 0) watch();
+}
+
 /// A datagram admits this entry, and the owner of the one ahead deletes its node. If it has not done so in time, this
-/// client does: the rest of the queue need not wait for the end of the owner's session.
+/// client does: the rest of the queue need not wait for the end of the owner's session. The watch, if there is one, or
+/// the next list tells whether it has. Otherwise a read does.
 void queue_entry::see_off() {
   const auto at = std::exchange(blocker_, nullptr);
   ++peers()->counts().admitted;
   const auto patience = through().info().timeout / 8;
-  at->overdue = core_->monitor().in(patience, [core = core_.get(), at, node = join(*path_, at->released)] {
-    at->overdue = {};
+  const auto see_to_it = [core = core_.get(), at, node = join(*path_, at->name)] {
     core->session().forget(at->watch);
-    core->reaper().remove_alone(node);
-  });
+    core->session().submit({.kind = operation::get, .path = node}, [core, node](const reply& read) {
+      if (read.code != reply_code::no_node) core->reaper().remove_alone(node);
+    });
+  };
+  if (!peers()->departures().expect(*path_, at->name, patience, see_to_it)) through().forget(at->watch);
 }
 
 /// Not while an unclosed earlier entry of this client is being deleted: for this client it counts as deleted, so this

@@ -85,7 +85,7 @@ void queue_entry::on_requeued(const former_place& former, bool listed) {
   }
   if (const auto last = former.last.empty() ? std::nullopt : rival_of(*kind_, former.last);
       last && follows_on(*last->kind, former.last)) {
-    return watch(former.last, former.behind == 1);
+    return wait_behind(former.last, former.behind == 1);
   }
   if (!listed) look();
 }

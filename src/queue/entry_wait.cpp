@@ -39,6 +39,7 @@ void queue_entry::decide(const reply& listed) {
     if (!explain(listed.code)) resume();
     return;
   }
+  if (peers()) peers()->departures().listed(*path_, listed.children);
   if (refuse_behind_own(listed.children)) return;
   auto verdict = admit(listed.children, last_component(node_), *kind_);
   // Nor is a node behind that we are about to delete.
@@ -60,7 +61,7 @@ void queue_entry::decide(const reply& listed) {
   }
   if (patience_ == patience::once) return refuse();
   if (follow(verdict.blocker)) return;
-  watch(std::string{verdict.blocker}, verdict.blockers == 1);
+  wait_behind(std::string{verdict.blocker}, verdict.blockers == 1);
 }
 
 bool queue_entry::is_last_of_its_kind(const std::vector<std::string>& children) const {
@@ -70,46 +71,51 @@ bool queue_entry::is_last_of_its_kind(const std::vector<std::string>& children) 
                       [&](const std::string& name) { return kind_->number(name) > mine; });
 }
 
-/// One watch, on the nearest contender ahead (`admission::blocker`), so no herd. `get`, since an `exists` watch on a
-/// missing node would stay for ever.
-/// @param alone whether nobody else is ahead
-void queue_entry::watch(const std::string& name, bool alone) {
+/// @param name of the nearest contender ahead (`admission::blocker`). @param alone whether nobody else is ahead
+void queue_entry::wait_behind(const std::string& name, bool alone) {
   become(state::waiting);
   waited_ = true;
   forget_watch();
-  blocker_ = std::make_shared<blocker>();
-  blocker_->alone = alone;
-  blocker_->watch = through().submit(
-      {.kind = operation::get, .path = join(*path_, name)},
-      [who = shared_from_this(), step = step_, name, at = blocker_](const reply& read) {
-        if (read.code == reply_code::no_node) who->core_->monitor().cancel(at->overdue);
-        if (who->step_ == step) who->on_watch_set(name, read);
-      },
-      [who = weak_from_this(), core = core_.get(), step = step_, name, at = blocker_](watch_event event) {
-        if (event == watch_event::deleted) core->monitor().cancel(at->overdue);  // `see_off` leaves the watch behind
-        const auto self = who.lock();
-        if (self && self->step_ == step) self->on_blocker_event(name, event);
-      });
-  subscribe(name);  // its client may be known
+  blocker_ = std::make_shared<blocker>(blocker{.name = name, .watch = {}, .alone = alone});
+  if (!subscribe(name)) watch();
   delayed();
 }
 
-void queue_entry::on_watch_set(const std::string& name, const reply& read) {
-  if (read.code == reply_code::ok) return learn(name, read);
+/// One watch, so no herd. `get`, since an `exists` watch on a missing node would stay for ever.
+void queue_entry::watch() {
+  // After `see_off` the watch stays behind, and the departure is to be noted though the entry waits no more.
+  const auto gone = [core = core_.get(), path = path_, at = blocker_] {
+    if (core->peers()) core->peers()->departures().gone(*path, at->name);
+  };
+  blocker_->watch = through().submit(
+      {.kind = operation::get, .path = join(*path_, blocker_->name)},
+      [who = shared_from_this(), step = step_, gone](const reply& read) {
+        if (read.code == reply_code::no_node) gone();
+        if (who->step_ == step) who->on_watch_set(read);
+      },
+      [who = weak_from_this(), step = step_, gone](watch_event event) {
+        if (event == watch_event::deleted) gone();
+        const auto self = who.lock();
+        if (self && self->step_ == step) self->on_blocker_event(event);
+      });
+}
+
+void queue_entry::on_watch_set(const reply& read) {
+  if (read.code == reply_code::ok) return learn(read);
   blocker_->watch = {};
-  if (read.code == reply_code::no_node) return on_blocker_gone(name);
+  if (read.code == reply_code::no_node) return on_blocker_gone();
   if (!explain(read.code)) resume();
 }
 
-void queue_entry::on_blocker_event(const std::string& name, watch_event event) {
+void queue_entry::on_blocker_event(watch_event event) {
   blocker_->watch = {};
-  if (event == watch_event::deleted) return on_blocker_gone(name);
-  watch(name, blocker_->alone);  // only its data has changed
+  if (event == watch_event::deleted) return on_blocker_gone();
+  watch();  // only its data has changed
 }
 
 /// Names ahead only ever disappear, with one exception: an entry that becomes one of another kind keeps its number.
-void queue_entry::on_blocker_gone(const std::string& name) {
-  if (blocker_->alone && !kind_->may_be_back(*rival_of(*kind_, name)->kind)) return admitted();
+void queue_entry::on_blocker_gone() {
+  if (blocker_->alone && !kind_->may_be_back(*rival_of(*kind_, blocker_->name)->kind)) return admitted();
   look();
 }
 

@@ -139,10 +139,10 @@ class queue_entry final : public session_observer,
 
   /// The node that it waits for.
   struct blocker {
-    watch_id watch;
-    bool alone = false;    // nobody else was ahead
-    std::string released;  // its name, once its owner has said that it is closed
-    timer_id overdue;      // this entry has been let in by that, and the node is still there
+    std::string name;
+    watch_id watch;         // none yet while its release is expected by datagram
+    bool alone = false;     // nobody else was ahead
+    bool released = false;  // its owner has said that it is closed
   };
   /// Those behind, when a list has let it in.
   struct behind {
@@ -165,6 +165,7 @@ class queue_entry final : public session_observer,
   void on_node_unseen(reply_code why) override;
   void on_released(const std::string& ahead) override;
   void on_next() override;
+  void on_no_release() override;
   void on_line_forgotten() override { look_again(); }
   void on_parent_gone() override;
   std::shared_ptr<neighbour> keep_alive() override { return shared_from_this(); }
@@ -223,10 +224,11 @@ class queue_entry final : public session_observer,
   void look_again();
   void decide(const reply& listed);
   bool is_last_of_its_kind(const std::vector<std::string>& children) const;
-  void watch(const std::string& name, bool alone);
-  void on_watch_set(const std::string& name, const reply& read);
-  void on_blocker_event(const std::string& name, watch_event event);
-  void on_blocker_gone(const std::string& name);
+  void wait_behind(const std::string& name, bool alone);
+  void watch();
+  void on_watch_set(const reply& read);
+  void on_blocker_event(watch_event event);
+  void on_blocker_gone();
   bool follow(std::string_view name);
   void wait_for_neighbour();
   void step_out();
@@ -234,8 +236,8 @@ class queue_entry final : public session_observer,
   // entry_peers.cpp
   std::string record() const;
   std::string new_prefix() const;
-  void subscribe(const std::string& name);
-  void learn(const std::string& name, const reply& read);
+  bool subscribe(const std::string& name);
+  void learn(const reply& read);
   void confirm_release();
   void admitted_by_release();
   void see_off();

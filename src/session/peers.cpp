@@ -20,8 +20,9 @@ namespace {
 using namespace std::chrono_literals;
 using verb = peer_message::verb;
 
-/// After each message that is not answered; then the address counts as silent. Most releases come before the first of
-/// these is over, so only later messages ask for an answer.
+/// After each message that is not answered; then the address counts as silent. When a lock is handed on quickly, most
+/// releases come before the first of these is over: only later messages ask for an answer, and the node ahead is watched
+/// from then on.
 constexpr std::array<duration, 3> pauses{10ms, 10ms, 20ms};
 
 /// Before firewalls drop an idle flow.
@@ -36,7 +37,8 @@ void drop(std::uint64_t& reason) noexcept { ++reason; }
 
 }  // namespace
 
-peers::peers(monitor& own, std::unique_ptr<datagram_port> port) : monitor_{own}, port_{std::move(port)} {
+peers::peers(monitor& own, std::unique_ptr<datagram_port> port)
+    : monitor_{own}, port_{std::move(port)}, departures_{own} {
   if (sodium_init() < 0) throw std::runtime_error{"libsodium could not be initialised"};
   randombytes_buf(secret_.data(), secret_.size());
   port_->listen([this](const std::string& from, std::string_view bytes) { on_received(from, bytes); });
@@ -143,23 +145,26 @@ void peers::send(verb what, const std::string& ahead, const subscriber& to) {
 
 void peers::learn(const std::string& path, std::string_view ahead, peer_advert at) {
   if (known_.size() == most_known) known_.clear();
-  known_.insert_or_assign(join(path, family_of(ahead)), std::move(at));
+  known_[join(path, family_of(ahead))].at = std::move(at);
 }
 
-void peers::subscribe(peer_listener& who, const std::string& path, const std::string& mine, const std::string& ahead) {
-  const auto known = known_.find(join(path, family_of(ahead)));
-  if (known == known_.end()) return;
-  const auto& at = known->second;
+bool peers::subscribe(peer_listener& who, const std::string& path, const std::string& mine, const std::string& ahead) {
+  const auto whom = known_.find(join(path, family_of(ahead)));
+  if (whom == known_.end()) return false;
+  const auto& [at, prompt] = whom->second;
   const auto present = subscriptions_.find(mine);
-  if (present != subscriptions_.end() && present->second.ahead == ahead && present->second.at == at) return;
+  if (present != subscriptions_.end() && present->second.ahead == ahead && present->second.at == at) return false;
   unsubscribe(mine);
   auto& made = subscriptions_[mine];
   made.who = &who;
+  made.family = whom->first;
   made.ahead = ahead;
   made.at = at;
   randombytes_buf(made.nonce.data(), made.nonce.size());
   ++counts_.subscriptions;
+  const bool soon = prompt && !is_silent(at.address);
   ask(mine);
+  return soon;
 }
 
 void peers::unsubscribe(const std::string& mine) {
@@ -173,15 +178,28 @@ void peers::ask(const std::string& mine) {
   auto& with = subscriptions_.at(mine);
   if (std::exchange(with.noted, false)) with.sent = 0;
   if (with.sent == pauses.size()) give_up(with);
-  const auto silent = silent_.find(with.at.address);
-  if (silent != silent_.end() && monitor_.now() < silent->second) {
-    with.timer = monitor_.at(silent->second, [this, mine] { ask(mine); });
+  if (is_silent(with.at.address)) {
+    with.timer = monitor_.at(silent_.at(with.at.address), [this, mine] { ask(mine); });
     return;
   }
-  const auto what = with.asked ? verb::ask : verb::subscribe;
-  with.asked = true;
+  const bool first = !std::exchange(with.asked, true);
+  const auto what = first ? verb::subscribe : verb::ask;
   port_->send(with.at.address, encode({what, with.ahead, mine, with.nonce}, with.at.key));
   with.timer = monitor_.in(pauses[with.sent++], [this, mine] { ask(mine); });
+  if (!first && settle(with, false)) with.who->on_no_release();
+}
+
+/// @param prompt whether the first pause has ended with the release. @returns whether this is the end of that pause.
+bool peers::settle(subscription& with, bool prompt) {
+  if (!std::exchange(with.early, false)) return false;
+  const auto whom = known_.find(with.family);
+  if (whom != known_.end()) whom->second.prompt = prompt;
+  return true;
+}
+
+bool peers::is_silent(const std::string& address) const {
+  const auto at = silent_.find(address);
+  return at != silent_.end() && monitor_.now() < at->second;
 }
 
 /// Several subscriptions may give up the same address: the first of them logs it.
@@ -211,9 +229,12 @@ void peers::on_answer(const peer_message& what, std::string_view bytes) {
     with.noted = true;
     monitor_.cancel(with.timer);
     with.timer = monitor_.in(asked_again_after, [this, mine] { ask(mine); });
+    const bool unexpected = settle(with, false);
     if (what.what == verb::granted) who->on_next();
+    if (unexpected) who->on_no_release();
     return;
   }
+  settle(with, true);
   const auto ahead = std::move(with.ahead);
   unsubscribe(mine);
   who->on_released(ahead);

@@ -17,6 +17,7 @@
 
 #include "bridge/datagram_port.hpp"
 #include "bridge/monitor.hpp"
+#include "session/departures.hpp"
 #include "session/peer_message.hpp"
 
 namespace latchkey::detail {
@@ -29,6 +30,9 @@ class peer_listener {
   virtual void on_released(const std::string& ahead) = 0;
   /// The entry ahead holds the lock: this one is next.
   virtual void on_next() = 0;
+  /// The entry ahead is not closed, or its client does not say so, or the message was lost: its node is to be watched.
+  /// Called at the latest 10 ms after `subscribe`, if there was no `on_released` before.
+  virtual void on_no_release() = 0;
 
  protected:
   ~peer_listener() = default;
@@ -74,8 +78,13 @@ class peers {
   /// `who` is told of the release of the entry `ahead`; this replaces the previous subscription of `mine`. Does nothing
   /// if no advert of that client and path is known. An address that is silent is asked later.
   /// @param mine the name of its node
-  void subscribe(peer_listener& who, const std::string& path, const std::string& mine, const std::string& ahead);
+  /// @returns whether the release is expected in less than 10 ms, as the last one of that client and path took no longer.
+  /// Until then the ensemble need not be asked to tell it: `on_no_release` says when.
+  bool subscribe(peer_listener& who, const std::string& path, const std::string& mine, const std::string& ahead);
   void unsubscribe(const std::string& mine);
+
+  /// Of entries that are closed.
+  detail::departures& departures() noexcept { return departures_; }
 
   peer_metrics& counts() noexcept { return counts_; }
   const peer_metrics& counts() const noexcept { return counts_; }
@@ -94,6 +103,7 @@ class peers {
  private:
   struct subscription {
     peer_listener* who = nullptr;
+    std::string family;  // of `ahead`
     std::string ahead;
     peer_advert at;
     peer_nonce nonce{};
@@ -101,6 +111,7 @@ class peers {
     bool asked = false;         // ever
     bool noted = false;         // since it was sent last
     bool acknowledged = false;  // ever
+    bool early = true;          // the first pause is not over, and nothing but a release has been heard
     timer_id timer{};
   };
   struct subscriber {
@@ -109,6 +120,11 @@ class peers {
     peer_nonce nonce{};
     std::string address;
     time_point since;
+  };
+  /// A client, at one path.
+  struct known {
+    peer_advert at;
+    bool prompt = false;  // its last release came before the first pause was over
   };
   struct own_entry {
     subscriber behind;  // no name: nobody yet
@@ -130,6 +146,8 @@ class peers {
   void on_answer(const peer_message& what, std::string_view bytes);
   void ask(const std::string& mine);
   void give_up(subscription& with);
+  bool settle(subscription& with, bool prompt);
+  bool is_silent(const std::string& address) const;
   void send(peer_message::verb what, const std::string& ahead, const subscriber& to);
   bool was_closed(std::string_view name);
 
@@ -139,11 +157,12 @@ class peers {
   std::string address_;
   bool said_ = false;  // that there is none
   peer_metrics counts_;
+  detail::departures departures_;
   std::unordered_map<std::string, own_entry> own_;               // by name
   std::deque<early> early_;                                      // of entries that we do not know to be there yet
   std::unordered_map<std::string, subscription> subscriptions_;  // by the name of ours
   std::deque<closed> closed_;                                    // the oldest first
-  std::unordered_map<std::string, peer_advert> known_;           // by path, and what its names have in common
+  std::unordered_map<std::string, known> known_;                 // by path, and what its names have in common
   std::map<std::string, time_point> silent_;                     // until when, by address
 };
 

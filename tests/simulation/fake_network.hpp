@@ -41,6 +41,7 @@ class fake_network {
   bool released(std::string_view entry) const { return released_.contains(std::string{entry}); }
   /// @returns how many have been delivered.
   std::size_t delivered() const noexcept { return delivered_; }
+  datagram_plan& plan() noexcept { return plan_; }
   /// Nothing is lost, late or repeated from now on.
   void calm_down() { plan_ = {}; }
 

@@ -54,8 +54,10 @@ struct client {
 struct listener final : peer_listener {
   void on_released(const std::string& ahead) override { told.push_back(ahead); }
   void on_next() override { ++next; }
+  void on_no_release() override { ++unreleased; }
   std::vector<std::string> told;
   int next = 0;
+  int unreleased = 0;
 };
 
 std::string entry(int number) {
@@ -73,11 +75,11 @@ struct two_clients {
   const std::string second = entry(2);
 
   two_clients() { holder.all->add(first); }
-  void subscribe(int number = 2) { subscribe(who, number, first); }
-  void subscribe(listener& by, int number, const std::string& ahead) {
+  bool subscribe(int number = 2) { return subscribe(who, number, first); }
+  bool subscribe(listener& by, int number, const std::string& ahead) {
     waiter.all->unsubscribe(entry(number));
     waiter.all->learn("/q", ahead, *holder.all->advert(prefix));
-    waiter.all->subscribe(by, "/q", entry(number), ahead);
+    return waiter.all->subscribe(by, "/q", entry(number), ahead);
   }
   void advance(duration time) {
     const auto end = now + time;
@@ -307,6 +309,55 @@ TEST_SUITE("peers") {
     CHECK(w.waiter.all->counts().acknowledged == 0);
     w.deliver();
     CHECK(w.waiter.all->counts().acknowledged == 1);
+  }
+
+  TEST_CASE("a release is expected soon after one that took less than 10 ms, and no more after one that took longer") {
+    two_clients w;
+    CHECK_FALSE(w.subscribe());
+    w.deliver();
+    w.holder.all->tell(w.first);
+    w.deliver();
+    CHECK(w.who.told.size() == 1);
+    w.holder.all->add(entry(3));
+    CHECK(w.subscribe(w.who, 4, entry(3)));
+    w.deliver();
+    w.advance(10ms - 1us);
+    CHECK(w.who.unreleased == 0);
+    w.advance(1us);
+    CHECK(w.who.unreleased == 1);
+    w.deliver();
+    w.holder.all->tell(entry(3));
+    w.deliver();
+    CHECK(w.who.told.size() == 2);
+    w.advance(1min);
+    CHECK(w.who.unreleased == 1);
+    w.holder.all->add(entry(5));
+    CHECK_FALSE(w.subscribe(w.who, 6, entry(5)));
+  }
+
+  TEST_CASE("it is no longer expected when the entry ahead is said to hold") {
+    two_clients w;
+    w.subscribe();
+    w.deliver();
+    w.now += 1ms;
+    w.holder.all->hold(w.first, 0ms);
+    w.deliver();
+    CHECK(w.who.next == 1);
+    CHECK(w.who.unreleased == 1);
+    w.advance(1min);
+    CHECK(w.who.unreleased == 1);
+  }
+
+  TEST_CASE("nor from an address that does not answer at another path") {
+    two_clients w;
+    w.subscribe();
+    w.deliver();
+    w.holder.all->tell(w.first);
+    w.deliver();
+    w.waiter.all->learn("/r", w.first, *w.holder.all->advert(prefix));
+    w.waiter.all->subscribe(w.who, "/r", entry(4), w.first);
+    w.advance(1s);
+    CHECK_FALSE(w.subscribe());
   }
 
   TEST_CASE("a silent address is asked three times, and again after 30 s") {

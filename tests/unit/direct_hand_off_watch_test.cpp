@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The node ahead is not watched while its release is expected by datagram.
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <latchkey/sequencer.hpp>
+
+#include "support/direct_world.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto mode = contender_kind::lock;
+
+/// A fast ensemble. Ben has been told by Ann within 10 ms, and nobody is in the queue.
+struct quick_world : direct_world {
+  explicit quick_world(lock_settings of = fair) : direct_world{of} {
+    ensemble.plan().network = ensemble.plan().consensus = ensemble.plan().lag = {100us, 100us};
+    network.plan().delay = {20us, 20us};
+    hand_over(3ms);
+    time.run_for(1s);
+    REQUIRE(ensemble.children("/q").empty());
+    two.connector().forget_sent();
+  }
+  std::uint64_t reads() { return two.connector().sent(operation::get); }
+  /// Ann holds, Ben queues, and Ann leaves after `held`. @returns the call of Ben
+  simulated_lock::call queue_behind_ann(duration held) {
+    REQUIRE(ends(ann->enter(1, mode)));
+    auto call = ben->enter(1, mode);
+    time.run_for(held);
+    CHECK(call->what == outcome::waiting);
+    ann->leave(1, mode);
+    return call;
+  }
+  void hand_over(duration held) {
+    REQUIRE(ends(queue_behind_ann(held)));
+    ben->leave(1, mode);
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("direct hand-off") {
+  TEST_CASE("a waiter that expects the release does not watch for the first 10 ms") {
+    quick_world w;
+    REQUIRE(w.ends(w.ann->enter(1, mode)));
+    const auto ben = w.ben->enter(1, mode);
+    w.time.run_for(9ms);
+    CHECK(w.reads() == 0);
+    w.ann->leave(1, mode);
+    CHECK(w.ends(ben, 2ms));
+    CHECK(w.reads() == 0);
+    w.ben->leave(1, mode);
+  }
+
+  TEST_CASE("one that has not been told within 10 ms watches then, and at once the next time") {
+    quick_world w;
+    REQUIRE(w.ends(w.ann->enter(1, mode)));
+    const auto ben = w.ben->enter(1, mode);
+    w.time.run_for(15ms);
+    CHECK(w.reads() == 2);  // that ahead, and its own
+    w.ann->leave(1, mode);
+    REQUIRE(w.ends(ben, 2ms));
+    w.ben->leave(1, mode);
+    w.time.run_for(1s);
+    CHECK(w.reads() == 2);  // the watch tells when the one ahead has gone
+    w.two.connector().forget_sent();
+    w.hand_over(5ms);
+    CHECK(w.reads() == 1);
+    w.time.run_for(1s);
+    w.two.connector().forget_sent();
+    w.hand_over(5ms);
+    CHECK(w.reads() == 0);
+  }
+
+  TEST_CASE("a lost message costs what is left of the 10 ms, once") {
+    quick_world w;
+    w.network.plan().lost = 1;
+    for (const auto within : {12ms, 2ms}) {
+      const auto ben = w.queue_behind_ann(3ms);
+      CHECK(w.ends(ben, within));
+      w.ben->leave(1, mode);
+      w.time.run_for(1s);
+    }
+  }
+
+  TEST_CASE("a holder that dies, and a node that an operator deletes, are noticed as with a watch from the beginning") {
+    for (const bool deleted : {false, true}) {
+      CAPTURE(deleted);
+      quick_world w;
+      REQUIRE(w.ends(w.ann->enter(1, mode)));
+      const auto node = w.node(*w.ann);
+      const auto ben = w.ben->enter(1, mode);
+      w.time.run_for(3ms);
+      if (deleted) {
+        w.ensemble.remove(node);
+      } else {
+        w.one.connector().cut();
+      }
+      CHECK(w.ends(ben, deleted ? 12ms : w.one.session_timeout() + 2s));
+      w.one.connector().heal();
+      w.ben->leave(1, mode);
+      w.ann->leave(1, mode);
+    }
+  }
+
+  TEST_CASE("one that was let in without a watch deletes the node of a holder that dies before it does so") {
+    quick_world w;
+    REQUIRE(w.ends(w.ann->enter(1, mode)));
+    const auto node = w.node(*w.ann);
+    const auto ben = w.ben->enter(1, mode);
+    w.time.run_for(3ms);
+    w.ann->leave(1, mode);
+    w.one.connector().cut();
+    REQUIRE(w.ends(ben, 2ms));
+    CHECK(w.reads() == 0);
+    w.ben->leave(1, mode);
+    CHECK(w.ensemble.exists(node));
+    CHECK(w.eventually([&] { return !w.ensemble.exists(node); }, w.two.session_timeout() / 8 + 10ms));
+    w.one.connector().heal();
+  }
+
+  TEST_CASE("without a watch, a read tells whether the holder has deleted its node; a list before it does so, too") {
+    quick_world w;
+    w.hand_over(3ms);
+    w.time.run_for(1s);
+    CHECK(w.reads() == 1);
+    CHECK(w.two.connector().sent(operation::remove) == 1);  // its own
+    w.two.connector().forget_sent();
+    for (int i = 0; i < 20; ++i) w.hand_over(3ms);
+    w.time.run_for(1s);
+    CHECK(w.reads() == 1);  // of the last
+  }
+
+  TEST_CASE("a holder that tells nobody is not expected to") {
+    quick_world w;
+    for (const auto within : {12ms, 3ms, 3ms}) {
+      REQUIRE(w.ends(w.ann->enter(1, mode)));
+      sequencer_of(w.ann->current(1, mode));
+      const auto ben = w.ben->enter(1, mode);
+      w.time.run_for(3ms);
+      w.ann->leave(1, mode);
+      CHECK(w.ends(ben, within));
+      w.ben->leave(1, mode);
+      w.time.run_for(1s);
+    }
+  }
+
+  TEST_CASE("one that cannot ask a quorum is granted when the node ahead has gone") {
+    quick_world w{{.family = lock_family::fair, .how = hand_off::direct_then_sync}};
+    REQUIRE(w.ends(w.ann->enter(1, mode)));
+    const auto ben = w.ben->enter(1, mode);
+    w.time.run_for(3ms);
+    w.ensemble.forbid(request_kind::check, w.last_node());
+    w.one.connector().cut();
+    w.ann->leave(1, mode);
+    CHECK_FALSE(w.ends(ben, 100ms));
+    w.one.connector().heal();
+    CHECK(w.ends(ben));
+    w.ben->leave(1, mode);
+  }
+
+  TEST_CASE("who is granted by the ensemble asks the one ahead no more") {
+    quick_world w;
+    REQUIRE(w.ends(w.ann->enter(1, mode)));
+    sequencer_of(w.ann->current(1, mode));
+    const auto ben = w.ben->enter(1, mode);
+    w.time.run_for(100ms);
+    w.ann->leave(1, mode);
+    REQUIRE(w.ends(ben));
+    w.time.run_for(1s);
+    const auto before = w.network.delivered();
+    w.time.run_for(1min);
+    CHECK(w.network.delivered() == before);
+    w.ben->leave(1, mode);
+  }
+
+  TEST_CASE("who leaves before it watches leaves nothing behind") {
+    quick_world w;
+    REQUIRE(w.ends(w.ann->enter(1, mode)));
+    const auto ben = w.ben->enter(1, mode);
+    w.time.run_for(3ms);
+    w.ben->cancel(ben, mode);
+    w.time.run_for(1s);
+    CHECK(w.reads() == 0);
+    CHECK(w.two.core()->session().watched_paths().empty());
+    w.ann->leave(1, mode);
+  }
+}
+
+}  // namespace latchkey::testing
