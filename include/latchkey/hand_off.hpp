@@ -16,9 +16,8 @@ enum class hand_off : std::uint8_t {
   /// longer orders reads through it, so the next holder may not yet see what the previous one wrote there.
   ///
   /// Needs `direct` or `direct_then_sync` on both sides, and `client_options::peers`. If no datagram arrives, the
-  /// ensemble hands off, as without the option; up to 10 ms later if the previous datagram of that process came sooner
-  /// than 10 ms after it was asked for. A grant that has given out a sequencer, or whose transaction has not been
-  /// answered, is always handed off by the ensemble.
+  /// ensemble hands off, as without the option; in a fast sequence of hand-offs up to 10 ms later. A grant that has given
+  /// out a sequencer, or whose transaction has not been answered, is always handed off by the ensemble.
   ///
   /// Force reaches further: if an operator deletes the node of a waiter, or ends its session, then a datagram may still
   /// grant it the lock, until it learns of that; the ensemble then grants it to another one, too. While the server of

@@ -34,26 +34,27 @@ void queue_entry::learn(const reply& read) {
   subscribe(blocker_->name);
 }
 
-/// Every contender that must go before this entry has been deleted or is closed: `ahead` itself, those before it, since
+/// Every contender that must go before this entry has been deleted or is closed: the blocker itself, those before it, since
 /// it was let in alone, and none was listed in between. Right after a reconnect the events of the outage are still to
 /// come, perhaps that this entry's own node was deleted: the leader is asked.
-void queue_entry::on_released(const std::string& ahead) {
+void queue_entry::on_released(const std::string&) {
   const auto self = shared_from_this();
-  if (state_ != state::waiting || !blocker_ || blocker_->name != ahead) return;
+  if (state_ != state::waiting || !blocker_) return;
   blocker_->released = true;
   if (how_ == hand_off::direct && through().connected() && through().answered()) return admitted_by_release();
   confirm_release();
 }
 
 /// Asks a quorum, behind all that the previous holder has written. A `sync` would not do: a leader that has lost its
-/// quorum answers it, with old data, until it notices. An answer that is lost is asked for again after the reconnect.
+/// quorum answers it, with old data, until it notices. An answer that is lost with the connection is asked for again after
+/// the reconnect. If there is none for another reason, the watch decides.
 void queue_entry::confirm_release() {
   if (!blocker_ || !blocker_->released || !through().connected()) return;
   through().submit({.kind = operation::transact, .steps = {{.path = node_}}},
                    unless_stale([](queue_entry& me, const reply& checked) {
                      if (checked.code == reply_code::no_node) return me.on_node_gone();
                      if (checked.code == reply_code::ok) return me.admitted_by_release();
-                     if (!is_lost(checked.code)) me.on_no_release();
+                     if (me.through().connected()) me.on_no_release();
                    }));
 }
 
@@ -70,7 +71,9 @@ void queue_entry::on_next() {
 /// In a fast sequence of hand-offs a watch would be one request and one event for nothing.
 void queue_entry::on_no_release() {
   const auto self = shared_from_this();
-  if (state_ == state::waiting && blocker_ && blocker_->watch.number == 0) watch();
+  if (state_ != state::waiting || !blocker_ || blocker_->watch.number != 0) return;
+  if (!through().connected()) return await_connection();
+  watch();
 }
 
 /// A datagram admits this entry, and the owner of the one ahead deletes its node. If it has not done so in time, this
@@ -80,13 +83,15 @@ void queue_entry::see_off() {
   const auto at = std::exchange(blocker_, nullptr);
   ++peers()->counts().admitted;
   const auto patience = through().info().timeout / 8;
-  const auto see_to_it = [core = core_.get(), at, node = join(*path_, at->name)] {
+  const auto delete_it = [core = core_.get(), at, node = join(*path_, at->name)] {
     core->session().forget(at->watch);
+    if (core->failed()) return;
+    if (!core->session().connected()) return core->reaper().remove_alone(node);
     core->session().submit({.kind = operation::get, .path = node}, [core, node](const reply& read) {
       if (read.code != reply_code::no_node) core->reaper().remove_alone(node);
     });
   };
-  if (!peers()->departures().expect(*path_, at->name, patience, see_to_it)) through().forget(at->watch);
+  if (!peers()->departures().expect(*path_, at->name, patience, delete_it)) through().forget(at->watch);
 }
 
 /// Not while an unclosed earlier entry of this client is being deleted: for this client it counts as deleted, so this

@@ -13,7 +13,7 @@ enum class entry_state : std::uint8_t {
   over,          ///< not begun, or ended: what it had is with the reaper
   disconnected,  ///< waits for a connection
   asking,        ///< to look, enqueue, list, recover or downgrade: the answer says how it goes on
-  waiting,       ///< for the one ahead to go: with a watch on its node, or as its neighbour
+  waiting,       ///< for the one ahead to go: with a watch on its node, as its neighbour, or to be told by datagram
   confirming,    ///< let in without a list: reads whether its own node is still there
   proving,       ///< let in: the session has yet to be proved alive
   granted,

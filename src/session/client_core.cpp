@@ -228,6 +228,7 @@ void client_core::close(std::function<void()> on_closed) {
   on_closed_.push_back(std::move(on_closed));
   if (std::exchange(closing_, true)) return;
   failed_.reset();  // from now on the reason is this one
+  if (peers_ && session_.connected()) peers_->departures().wait_no_longer();
   fail({errc::closed, "the client was closed or destroyed; make a new one", {}}, loss_reason::client_closed);
   keeper_.stop();
   close_timer_ = monitor_->in(options_.close_timeout, [this] {

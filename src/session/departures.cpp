@@ -8,11 +8,13 @@ namespace latchkey::detail {
 
 bool departures::expect(const std::string& parent, const std::string& name, duration patience,
                         std::function<void()> overdue) {
-  auto& timer = expected_[parent][name];
-  if (timer) return false;
-  timer = monitor_.in(patience, [this, parent, name, overdue = std::move(overdue)] {
+  auto& each = expected_[parent][name];
+  if (each.timer) return false;
+  each.overdue = std::move(overdue);
+  each.timer = monitor_.in(patience, [this, parent, name] {
+    const auto is_overdue = expected_.at(parent).at(name).overdue;
     gone(parent, name);
-    overdue();
+    is_overdue();
   });
   return true;
 }
@@ -22,7 +24,7 @@ void departures::gone(const std::string& parent, std::string_view name) {
   if (here == expected_.end()) return;
   const auto at = here->second.find(name);
   if (at == here->second.end()) return;
-  monitor_.cancel(at->second);
+  monitor_.cancel(at->second.timer);
   here->second.erase(at);
   if (here->second.empty()) expected_.erase(here);
 }
@@ -33,10 +35,19 @@ void departures::listed(const std::string& parent, const std::vector<std::string
   for (auto at = here->second.begin(); at != here->second.end();) {
     const auto each = at++;
     if (std::find(children.begin(), children.end(), each->first) != children.end()) continue;
-    monitor_.cancel(each->second);
+    monitor_.cancel(each->second.timer);
     here->second.erase(each);
   }
   if (here->second.empty()) expected_.erase(here);
+}
+
+void departures::wait_no_longer() {
+  for (auto& [parent, names] : std::exchange(expected_, {})) {
+    for (auto& [name, each] : names) {
+      monitor_.cancel(each.timer);
+      each.overdue();
+    }
+  }
 }
 
 }  // namespace latchkey::detail

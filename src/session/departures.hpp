@@ -26,11 +26,18 @@ class departures {
   /// Its deletion has been heard of.
   void gone(const std::string& parent, std::string_view name);
 
-  /// @param children of `parent`; names never come back, so one that a list does not show has gone
+  /// @param children of `parent`, in a list that is newer than the sight of each name: one that it does not show has gone
   void listed(const std::string& parent, const std::vector<std::string>& children);
 
+  /// All are overdue now: nobody will be there later.
+  void wait_no_longer();
+
  private:
-  using by_name = std::map<std::string, timer_id, std::less<>>;
+  struct departure {
+    timer_id timer;
+    std::function<void()> overdue;
+  };
+  using by_name = std::map<std::string, departure, std::less<>>;
 
   monitor& monitor_;
   std::map<std::string, by_name> expected_;  // by parent

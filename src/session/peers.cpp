@@ -151,7 +151,7 @@ void peers::learn(const std::string& path, std::string_view ahead, peer_advert a
 bool peers::subscribe(peer_listener& who, const std::string& path, const std::string& mine, const std::string& ahead) {
   const auto whom = known_.find(join(path, family_of(ahead)));
   if (whom == known_.end()) return false;
-  const auto& [at, prompt] = whom->second;
+  const auto& [at, needed] = whom->second;
   const auto present = subscriptions_.find(mine);
   if (present != subscriptions_.end() && present->second.ahead == ahead && present->second.at == at) return false;
   unsubscribe(mine);
@@ -162,9 +162,9 @@ bool peers::subscribe(peer_listener& who, const std::string& path, const std::st
   made.at = at;
   randombytes_buf(made.nonce.data(), made.nonce.size());
   ++counts_.subscriptions;
-  const bool soon = prompt && !is_silent(at.address);
+  const bool expected = made.expected = needed == 0 && !is_silent(at.address);
   ask(mine);
-  return soon;
+  return expected;
 }
 
 void peers::unsubscribe(const std::string& mine) {
@@ -178,22 +178,28 @@ void peers::ask(const std::string& mine) {
   auto& with = subscriptions_.at(mine);
   if (std::exchange(with.noted, false)) with.sent = 0;
   if (with.sent == pauses.size()) give_up(with);
-  if (is_silent(with.at.address)) {
+  const bool late = with.asked && settle(with, false);
+  if (is_silent(with.at.address)) {  // since another subscription has found it so, perhaps
     with.timer = monitor_.at(silent_.at(with.at.address), [this, mine] { ask(mine); });
-    return;
+  } else {
+    const auto what = std::exchange(with.asked, true) ? verb::ask : verb::subscribe;
+    port_->send(with.at.address, encode({what, with.ahead, mine, with.nonce}, with.at.key));
+    with.timer = monitor_.in(pauses[with.sent++], [this, mine] { ask(mine); });
   }
-  const bool first = !std::exchange(with.asked, true);
-  const auto what = first ? verb::subscribe : verb::ask;
-  port_->send(with.at.address, encode({what, with.ahead, mine, with.nonce}, with.at.key));
-  with.timer = monitor_.in(pauses[with.sent++], [this, mine] { ask(mine); });
-  if (!first && settle(with, false)) with.who->on_no_release();
+  if (late) with.who->on_no_release();
 }
 
-/// @param prompt whether the first pause has ended with the release. @returns whether this is the end of that pause.
-bool peers::settle(subscription& with, bool prompt) {
+/// @param released whether the first pause has ended with the release. @returns whether this is the end of that pause.
+bool peers::settle(subscription& with, bool released) {
   if (!std::exchange(with.early, false)) return false;
   const auto whom = known_.find(with.family);
-  if (whom != known_.end()) whom->second.prompt = prompt;
+  if (whom == known_.end()) return true;
+  auto& needed = whom->second.needed;
+  if (released) {
+    needed -= needed > 0;
+  } else {
+    needed = with.expected ? needed_after_a_miss : std::max(needed, 1U);
+  }
   return true;
 }
 
@@ -229,9 +235,9 @@ void peers::on_answer(const peer_message& what, std::string_view bytes) {
     with.noted = true;
     monitor_.cancel(with.timer);
     with.timer = monitor_.in(asked_again_after, [this, mine] { ask(mine); });
-    const bool unexpected = settle(with, false);
+    const bool late = settle(with, false);
     if (what.what == verb::granted) who->on_next();
-    if (unexpected) who->on_no_release();
+    if (late && subscriptions_.contains(mine)) who->on_no_release();
     return;
   }
   settle(with, true);

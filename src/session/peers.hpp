@@ -31,7 +31,8 @@ class peer_listener {
   /// The entry ahead holds the lock: this one is next.
   virtual void on_next() = 0;
   /// The entry ahead is not closed, or its client does not say so, or the message was lost: its node is to be watched.
-  /// Called at the latest 10 ms after `subscribe`, if there was no `on_released` before.
+  /// After a `subscribe` that returned true: at the latest 10 ms later, unless `on_released` came first. Otherwise at any
+  /// time.
   virtual void on_no_release() = 0;
 
  protected:
@@ -78,8 +79,9 @@ class peers {
   /// `who` is told of the release of the entry `ahead`; this replaces the previous subscription of `mine`. Does nothing
   /// if no advert of that client and path is known. An address that is silent is asked later.
   /// @param mine the name of its node
-  /// @returns whether the release is expected in less than 10 ms, as the last one of that client and path took no longer.
-  /// Until then the ensemble need not be asked to tell it: `on_no_release` says when.
+  /// @returns whether the release is expected in less than 10 ms: the last one of that client and path took no longer (the
+  /// last 16, after one that did not come in time), and the address is not silent. Until `on_no_release` the ensemble need
+  /// not be asked to tell it.
   bool subscribe(peer_listener& who, const std::string& path, const std::string& mine, const std::string& ahead);
   void unsubscribe(const std::string& mine);
 
@@ -99,6 +101,9 @@ class peers {
   static constexpr std::size_t most_known = 1024;
   /// How long an address that has not answered is left alone.
   static constexpr duration silent_for = std::chrono::seconds{30};
+  /// After a release that was expected within 10 ms and did not come: how many have to, until one is expected again. Of
+  /// one datagram in five that is lost, each would cost 10 ms otherwise.
+  static constexpr unsigned needed_after_a_miss = 16;
 
  private:
   struct subscription {
@@ -111,7 +116,8 @@ class peers {
     bool asked = false;         // ever
     bool noted = false;         // since it was sent last
     bool acknowledged = false;  // ever
-    bool early = true;          // the first pause is not over, and nothing but a release has been heard
+    bool expected = false;      // its release, before the first pause is over
+    bool early = true;          // the first pause is not over, and no answer has come
     timer_id timer{};
   };
   struct subscriber {
@@ -124,7 +130,7 @@ class peers {
   /// A client, at one path.
   struct known {
     peer_advert at;
-    bool prompt = false;  // its last release came before the first pause was over
+    unsigned needed = 1;  // so many releases have to come before the first pause is over, until the next is expected to
   };
   struct own_entry {
     subscriber behind;  // no name: nobody yet
@@ -146,7 +152,7 @@ class peers {
   void on_answer(const peer_message& what, std::string_view bytes);
   void ask(const std::string& mine);
   void give_up(subscription& with);
-  bool settle(subscription& with, bool prompt);
+  bool settle(subscription& with, bool released);
   bool is_silent(const std::string& address) const;
   void send(peer_message::verb what, const std::string& ahead, const subscriber& to);
   bool was_closed(std::string_view name);

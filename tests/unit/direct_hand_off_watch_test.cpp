@@ -57,7 +57,7 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
   }
 
-  TEST_CASE("one that has not been told within 10 ms watches then, and at once the next time") {
+  TEST_CASE("one that has not been told within 10 ms watches then, and at once the next 16 times") {
     quick_world w;
     REQUIRE(w.ends(w.ann->enter(1, mode)));
     const auto ben = w.ben->enter(1, mode);
@@ -68,13 +68,12 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
     w.time.run_for(1s);
     CHECK(w.reads() == 2);  // the watch tells when the one ahead has gone
-    w.two.connector().forget_sent();
-    w.hand_over(5ms);
-    CHECK(w.reads() == 1);
-    w.time.run_for(1s);
-    w.two.connector().forget_sent();
-    w.hand_over(5ms);
-    CHECK(w.reads() == 0);
+    for (int i = 0; i < 17; ++i) {
+      w.two.connector().forget_sent();
+      w.hand_over(5ms);
+      CHECK(w.reads() == (i < 16 ? 1 : 0));
+      w.time.run_for(1s);
+    }
   }
 
   TEST_CASE("a lost message costs what is left of the 10 ms, once") {
@@ -161,6 +160,92 @@ TEST_SUITE("direct hand-off") {
     CHECK_FALSE(w.ends(ben, 100ms));
     w.one.connector().heal();
     CHECK(w.ends(ben));
+    w.ben->leave(1, mode);
+  }
+
+  TEST_CASE("a release that comes during an outage is not forgotten without a watch") {
+    for (const auto after : {2ms, 30ms}) {
+      quick_world w;
+      REQUIRE(w.ends(w.ann->enter(1, mode)));
+      const auto ben = w.ben->enter(1, mode);
+      w.time.run_for(3ms);
+      w.two.connector().cut();
+      w.two.connector().latest()->lose_connection();
+      w.time.run_for(after);
+      w.ann->leave(1, mode);
+      w.time.run_for(1s);
+      CHECK(ben->what == outcome::waiting);
+      w.two.connector().heal();
+      CHECK(w.ends(ben));
+      w.ben->leave(1, mode);
+    }
+  }
+
+  TEST_CASE("without a connection no watch is asked for: a list follows the reconnect") {
+    quick_world w;
+    REQUIRE(w.ends(w.ann->enter(1, mode)));
+    const auto ben = w.ben->enter(1, mode);
+    w.time.run_for(3ms);
+    w.two.connector().cut();
+    w.two.connector().latest()->lose_connection();
+    w.time.run_for(100ms);
+    CHECK(w.reads() == 0);
+    CHECK_FALSE(w.two.connected());
+    w.two.connector().forget_sent();
+    w.two.connector().heal();
+    REQUIRE(w.eventually([&] { return w.two.connected(); }));
+    w.time.run_for(100ms);
+    CHECK(w.two.connector().sent(operation::children) == 1);
+    w.ann->leave(1, mode);
+    CHECK(w.ends(ben, 10ms));
+    w.ben->leave(1, mode);
+  }
+
+  TEST_CASE("a client that closes deletes the node of a dead holder first") {
+    quick_world w;
+    REQUIRE(w.ends(w.ann->enter(1, mode)));
+    const auto node = w.node(*w.ann);
+    const auto ben = w.ben->enter(1, mode);
+    w.time.run_for(3ms);
+    w.ann->leave(1, mode);
+    w.one.connector().cut();
+    REQUIRE(w.ends(ben, 2ms));
+    w.ben->leave(1, mode);
+    CHECK(w.ensemble.exists(node));
+    w.two.close();
+    w.time.run_for(10ms);
+    CHECK_FALSE(w.ensemble.exists(node));
+    w.one.connector().heal();
+  }
+
+  TEST_CASE("the node of a dead holder is deleted though the one that has to is cut off meanwhile") {
+    quick_world w;
+    REQUIRE(w.ends(w.ann->enter(1, mode)));
+    const auto node = w.node(*w.ann);
+    const auto ben = w.ben->enter(1, mode);
+    w.time.run_for(3ms);
+    w.ann->leave(1, mode);
+    w.one.connector().cut();
+    REQUIRE(w.ends(ben, 2ms));
+    w.time.run_for(300ms);
+    w.two.connector().cut();
+    w.two.connector().latest()->lose_connection();
+    w.time.run_for(w.two.session_timeout() / 8);
+    w.two.connector().heal();
+    CHECK(w.ensemble.exists(node));
+    CHECK(w.eventually([&] { return !w.ensemble.exists(node); }, 2s));
+    w.one.connector().heal();
+    w.ben->leave(1, mode);
+  }
+
+  TEST_CASE("a waiter that does not expect the release watches the node ahead once") {
+    direct_world w{fair};
+    w.take(*w.ann);
+    w.two.connector().forget_sent();
+    const auto ben = w.queue(*w.ben);
+    CHECK(w.two.connector().sent(operation::get) == 2);  // that ahead, and its own
+    w.ann->leave(1, mode);
+    REQUIRE(w.ends(ben));
     w.ben->leave(1, mode);
   }
 

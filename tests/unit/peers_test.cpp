@@ -346,9 +346,41 @@ TEST_SUITE("peers") {
     CHECK(w.who.unreleased == 1);
     w.advance(1min);
     CHECK(w.who.unreleased == 1);
+    w.holder.all->add(entry(3));
+    CHECK_FALSE(w.subscribe(w.who, 4, entry(3)));
   }
 
-  TEST_CASE("nor from an address that does not answer at another path") {
+  TEST_CASE("it is expected at the same path only, whatever else is read there") {
+    two_clients w;
+    w.subscribe();
+    w.deliver();
+    w.holder.all->tell(w.first);
+    w.deliver();
+    w.waiter.all->learn("/q", w.first, *w.holder.all->advert(prefix));
+    w.waiter.all->learn("/r", w.first, *w.holder.all->advert(prefix));
+    w.holder.all->add(entry(3));
+    CHECK(w.subscribe(w.who, 4, entry(3)));
+    CHECK_FALSE(w.waiter.all->subscribe(w.who, "/r", entry(6), entry(3)));
+  }
+
+  TEST_CASE("it is no longer expected when another subscription has found the address silent") {
+    two_clients w;
+    w.subscribe();
+    w.deliver();
+    w.holder.all->tell(w.first);
+    w.deliver();
+    w.waiter.all->learn("/r", w.first, *w.holder.all->advert(prefix));
+    listener other;
+    w.waiter.all->subscribe(other, "/r", entry(4), w.first);
+    w.advance(35ms);
+    CHECK(w.subscribe());
+    w.advance(5ms);
+    CHECK(w.who.unreleased == 0);
+    w.advance(5ms);
+    CHECK(w.who.unreleased == 1);
+  }
+
+  TEST_CASE("it is not expected from an address that does not answer at another path") {
     two_clients w;
     w.subscribe();
     w.deliver();
