@@ -57,7 +57,7 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
   }
 
-  TEST_CASE("one that has not been told within 10 ms watches then, and at once the next 16 times") {
+  TEST_CASE("a waiter that is not told within 10 ms watches then, and at once the next 16 times") {
     quick_world w;
     REQUIRE(w.ends(w.ann->enter(1, mode)));
     const auto ben = w.ben->enter(1, mode);
@@ -107,7 +107,7 @@ TEST_SUITE("direct hand-off") {
     }
   }
 
-  TEST_CASE("one that was let in without a watch deletes the node of a holder that dies before it does so") {
+  TEST_CASE("a holder that was let in without a watch deletes the node of one that dies before it does so") {
     quick_world w;
     REQUIRE(w.ends(w.ann->enter(1, mode)));
     const auto node = w.node(*w.ann);
@@ -149,7 +149,7 @@ TEST_SUITE("direct hand-off") {
     }
   }
 
-  TEST_CASE("one that cannot ask a quorum is granted when the node ahead has gone") {
+  TEST_CASE("a waiter that cannot ask a quorum is granted the lock when the node ahead has gone") {
     quick_world w{{.family = lock_family::fair, .how = hand_off::direct_then_sync}};
     REQUIRE(w.ends(w.ann->enter(1, mode)));
     const auto ben = w.ben->enter(1, mode);
@@ -218,7 +218,7 @@ TEST_SUITE("direct hand-off") {
     w.one.connector().heal();
   }
 
-  TEST_CASE("the node of a dead holder is deleted though the one that has to is cut off meanwhile") {
+  TEST_CASE("the node of a dead holder is deleted though the next one is cut off meanwhile") {
     quick_world w;
     REQUIRE(w.ends(w.ann->enter(1, mode)));
     const auto node = w.node(*w.ann);
@@ -249,7 +249,7 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
   }
 
-  TEST_CASE("who is granted by the ensemble asks the one ahead no more") {
+  TEST_CASE("a waiter that the ensemble grants the lock asks the one ahead no more") {
     quick_world w;
     REQUIRE(w.ends(w.ann->enter(1, mode)));
     sequencer_of(w.ann->current(1, mode));
@@ -264,7 +264,7 @@ TEST_SUITE("direct hand-off") {
     w.ben->leave(1, mode);
   }
 
-  TEST_CASE("who leaves before it watches leaves nothing behind") {
+  TEST_CASE("a waiter that leaves before it watches leaves nothing behind") {
     quick_world w;
     REQUIRE(w.ends(w.ann->enter(1, mode)));
     const auto ben = w.ben->enter(1, mode);
