@@ -27,14 +27,29 @@ struct quick_world : direct_world {
     two.connector().forget_sent();
   }
   std::uint64_t reads() { return two.connector().sent(operation::get); }
-  /// Ann holds, Ben queues, and Ann leaves after `held`. @returns the call of Ben
-  simulated_lock::call queue_behind_ann(duration held) {
+  /// Ann holds, and Ben has queued behind her `before` now. @returns the call of Ben
+  simulated_lock::call wait_behind_ann(duration before = 3ms) {
     REQUIRE(ends(ann->enter(1, mode)));
     auto call = ben->enter(1, mode);
-    time.run_for(held);
+    time.run_for(before);
     CHECK(call->what == outcome::waiting);
+    return call;
+  }
+  /// The same, and Ann leaves.
+  simulated_lock::call queue_behind_ann(duration held) {
+    auto call = wait_behind_ann(held);
     ann->leave(1, mode);
     return call;
+  }
+  /// Ben has been let in by Ann, who is cut off before she deletes her node. @returns that node
+  std::string follow_a_dead_holder() {
+    const auto call = wait_behind_ann();
+    const auto node = this->node(*ann);
+    ann->leave(1, mode);
+    one.connector().cut();
+    REQUIRE(ends(call, 2ms));
+    CHECK(reads() == 0);
+    return node;
   }
   void hand_over(duration held) {
     REQUIRE(ends(queue_behind_ann(held)));
@@ -47,9 +62,7 @@ struct quick_world : direct_world {
 TEST_SUITE("direct hand-off") {
   TEST_CASE("a waiter that expects the release does not watch for the first 10 ms") {
     quick_world w;
-    REQUIRE(w.ends(w.ann->enter(1, mode)));
-    const auto ben = w.ben->enter(1, mode);
-    w.time.run_for(9ms);
+    const auto ben = w.wait_behind_ann(9ms);
     CHECK(w.reads() == 0);
     w.ann->leave(1, mode);
     CHECK(w.ends(ben, 2ms));
@@ -59,9 +72,7 @@ TEST_SUITE("direct hand-off") {
 
   TEST_CASE("a waiter that is not told within 10 ms watches then, and at once the next 16 times") {
     quick_world w;
-    REQUIRE(w.ends(w.ann->enter(1, mode)));
-    const auto ben = w.ben->enter(1, mode);
-    w.time.run_for(15ms);
+    const auto ben = w.wait_behind_ann(15ms);
     CHECK(w.reads() == 2);  // that ahead, and its own
     w.ann->leave(1, mode);
     REQUIRE(w.ends(ben, 2ms));
@@ -91,10 +102,8 @@ TEST_SUITE("direct hand-off") {
     for (const bool deleted : {false, true}) {
       CAPTURE(deleted);
       quick_world w;
-      REQUIRE(w.ends(w.ann->enter(1, mode)));
+      const auto ben = w.wait_behind_ann();
       const auto node = w.node(*w.ann);
-      const auto ben = w.ben->enter(1, mode);
-      w.time.run_for(3ms);
       if (deleted) {
         w.ensemble.remove(node);
       } else {
@@ -109,14 +118,7 @@ TEST_SUITE("direct hand-off") {
 
   TEST_CASE("a holder that was let in without a watch deletes the node of one that dies before it does so") {
     quick_world w;
-    REQUIRE(w.ends(w.ann->enter(1, mode)));
-    const auto node = w.node(*w.ann);
-    const auto ben = w.ben->enter(1, mode);
-    w.time.run_for(3ms);
-    w.ann->leave(1, mode);
-    w.one.connector().cut();
-    REQUIRE(w.ends(ben, 2ms));
-    CHECK(w.reads() == 0);
+    const auto node = w.follow_a_dead_holder();
     w.ben->leave(1, mode);
     CHECK(w.ensemble.exists(node));
     CHECK(w.eventually([&] { return !w.ensemble.exists(node); }, w.two.session_timeout() / 8 + 10ms));
@@ -151,9 +153,7 @@ TEST_SUITE("direct hand-off") {
 
   TEST_CASE("a waiter that cannot ask a quorum is granted the lock when the node ahead has gone") {
     quick_world w{{.family = lock_family::fair, .how = hand_off::direct_then_sync}};
-    REQUIRE(w.ends(w.ann->enter(1, mode)));
-    const auto ben = w.ben->enter(1, mode);
-    w.time.run_for(3ms);
+    const auto ben = w.wait_behind_ann();
     w.ensemble.forbid(request_kind::check, w.last_node());
     w.one.connector().cut();
     w.ann->leave(1, mode);
@@ -166,9 +166,7 @@ TEST_SUITE("direct hand-off") {
   TEST_CASE("a release that comes during an outage is not forgotten without a watch") {
     for (const auto after : {2ms, 30ms}) {
       quick_world w;
-      REQUIRE(w.ends(w.ann->enter(1, mode)));
-      const auto ben = w.ben->enter(1, mode);
-      w.time.run_for(3ms);
+      const auto ben = w.wait_behind_ann();
       w.two.connector().cut();
       w.two.connector().latest()->lose_connection();
       w.time.run_for(after);
@@ -183,9 +181,7 @@ TEST_SUITE("direct hand-off") {
 
   TEST_CASE("without a connection no watch is asked for: a list follows the reconnect") {
     quick_world w;
-    REQUIRE(w.ends(w.ann->enter(1, mode)));
-    const auto ben = w.ben->enter(1, mode);
-    w.time.run_for(3ms);
+    const auto ben = w.wait_behind_ann();
     w.two.connector().cut();
     w.two.connector().latest()->lose_connection();
     w.time.run_for(100ms);
@@ -203,13 +199,7 @@ TEST_SUITE("direct hand-off") {
 
   TEST_CASE("a client that closes deletes the node of a dead holder first") {
     quick_world w;
-    REQUIRE(w.ends(w.ann->enter(1, mode)));
-    const auto node = w.node(*w.ann);
-    const auto ben = w.ben->enter(1, mode);
-    w.time.run_for(3ms);
-    w.ann->leave(1, mode);
-    w.one.connector().cut();
-    REQUIRE(w.ends(ben, 2ms));
+    const auto node = w.follow_a_dead_holder();
     w.ben->leave(1, mode);
     CHECK(w.ensemble.exists(node));
     w.two.close();
@@ -220,13 +210,7 @@ TEST_SUITE("direct hand-off") {
 
   TEST_CASE("the node of a dead holder is deleted though the next one is cut off meanwhile") {
     quick_world w;
-    REQUIRE(w.ends(w.ann->enter(1, mode)));
-    const auto node = w.node(*w.ann);
-    const auto ben = w.ben->enter(1, mode);
-    w.time.run_for(3ms);
-    w.ann->leave(1, mode);
-    w.one.connector().cut();
-    REQUIRE(w.ends(ben, 2ms));
+    const auto node = w.follow_a_dead_holder();
     w.time.run_for(300ms);
     w.two.connector().cut();
     w.two.connector().latest()->lose_connection();
@@ -266,9 +250,7 @@ TEST_SUITE("direct hand-off") {
 
   TEST_CASE("a waiter that leaves before it watches leaves nothing behind") {
     quick_world w;
-    REQUIRE(w.ends(w.ann->enter(1, mode)));
-    const auto ben = w.ben->enter(1, mode);
-    w.time.run_for(3ms);
+    const auto ben = w.wait_behind_ann();
     w.ben->cancel(ben, mode);
     w.time.run_for(1s);
     CHECK(w.reads() == 0);

@@ -81,6 +81,13 @@ struct two_clients {
     waiter.all->learn("/q", ahead, *holder.all->advert(prefix));
     return waiter.all->subscribe(by, "/q", entry(number), ahead);
   }
+  /// In time, so the next release of the holder is expected.
+  void be_told() {
+    subscribe();
+    deliver();
+    holder.all->tell(first);
+    deliver();
+  }
   void advance(duration time) {
     const auto end = now + time;
     while (const auto next = waiter.own.next_timer()) {
@@ -352,10 +359,7 @@ TEST_SUITE("peers") {
 
   TEST_CASE("it is expected at the same path only, whatever else is read there") {
     two_clients w;
-    w.subscribe();
-    w.deliver();
-    w.holder.all->tell(w.first);
-    w.deliver();
+    w.be_told();
     w.waiter.all->learn("/q", w.first, *w.holder.all->advert(prefix));
     w.waiter.all->learn("/r", w.first, *w.holder.all->advert(prefix));
     w.holder.all->add(entry(3));
@@ -365,10 +369,7 @@ TEST_SUITE("peers") {
 
   TEST_CASE("it is no longer expected when another subscription has found the address silent") {
     two_clients w;
-    w.subscribe();
-    w.deliver();
-    w.holder.all->tell(w.first);
-    w.deliver();
+    w.be_told();
     w.waiter.all->learn("/r", w.first, *w.holder.all->advert(prefix));
     listener other;
     w.waiter.all->subscribe(other, "/r", entry(4), w.first);
@@ -382,10 +383,7 @@ TEST_SUITE("peers") {
 
   TEST_CASE("it is not expected from an address that does not answer at another path") {
     two_clients w;
-    w.subscribe();
-    w.deliver();
-    w.holder.all->tell(w.first);
-    w.deliver();
+    w.be_told();
     w.waiter.all->learn("/r", w.first, *w.holder.all->advert(prefix));
     w.waiter.all->subscribe(w.who, "/r", entry(4), w.first);
     w.advance(1s);
