@@ -1,118 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Who is told of a release by datagram, and who believes it.
 
-#include "session/peers.hpp"
-
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "support/two_clients.hpp"
+
 namespace latchkey::detail {
-namespace {
 
-using namespace std::chrono_literals;
-using verb = peer_message::verb;
-
-struct datagram {
-  std::string to;
-  std::string bytes;
-  verb what() const { return decode(bytes)->what; }
-};
-
-/// What is sent stays here.
-class recording_port final : public datagram_port {
- public:
-  explicit recording_port(std::string address) : address_{std::move(address)} {}
-  std::string address(const std::string&) const override { return address_; }
-  void send(const std::string& to, std::string_view bytes) noexcept override {
-    sent.push_back({to, std::string{bytes}});
-  }
-  void listen(receiver on_received) override { receive = std::move(on_received); }
-
-  std::vector<datagram> sent;
-  receiver receive;
-
- private:
-  const std::string address_;
-};
-
-struct client {
-  explicit client(std::string address, time_point& now) : own{[&now] { return now; }} {
-    auto made = std::make_unique<recording_port>(std::move(address));
-    port = made.get();
-    all.emplace(own, std::move(made));
-    all->on_connected("server");
-  }
-  monitor own;
-  recording_port* port = nullptr;
-  std::optional<peers> all;
-};
-
-struct listener final : peer_listener {
-  void on_released(const std::string& ahead) override { told.push_back(ahead); }
-  void on_next() override { ++next; }
-  void on_no_release() override { ++unreleased; }
-  std::vector<std::string> told;
-  int next = 0;
-  int unreleased = 0;
-};
-
-std::string entry(int number) {
-  const auto digits = std::to_string(number);
-  return "_c_01234567-89ab-4def-8000-000000000000-lock-" + std::string(10 - digits.size(), '0') + digits;
-}
-constexpr auto prefix = "_c_01234567-89ab-4def-8000-000000000000-lock-";
-
-struct two_clients {
-  time_point now{1h};
-  client holder{"holder", now};
-  client waiter{"waiter", now};
-  listener who;
-  const std::string first = entry(1);
-  const std::string second = entry(2);
-
-  two_clients() { holder.all->add(first); }
-  bool subscribe(int number = 2) { return subscribe(who, number, first); }
-  bool subscribe(listener& by, int number, const std::string& ahead) {
-    waiter.all->unsubscribe(entry(number));
-    waiter.all->learn("/q", ahead, *holder.all->advert(prefix));
-    return waiter.all->subscribe(by, "/q", entry(number), ahead);
-  }
-  /// In time, so the next release of the holder is expected.
-  void be_told() {
-    subscribe();
-    deliver();
-    holder.all->tell(first);
-    deliver();
-  }
-  void advance(duration time) {
-    const auto end = now + time;
-    while (const auto next = waiter.own.next_timer()) {
-      if (*next > end) break;
-      now = *next;
-      waiter.own.run_due();
-    }
-    now = end;
-  }
-  /// The time until an answer is asked for.
-  void ask() {
-    deliver();
-    advance(10ms);
-    deliver();
-  }
-  /// Delivers what has been sent, once.
-  void deliver() {
-    for (const auto& each : std::exchange(waiter.port->sent, {})) holder.port->receive("waiter", each.bytes);
-    for (const auto& each : std::exchange(holder.port->sent, {})) {
-      if (each.to == "waiter") waiter.port->receive("holder", each.bytes);
-    }
-  }
-};
-
-}  // namespace
+using namespace peer_tests;
 
 TEST_SUITE("peers") {
   TEST_CASE("a subscriber is told once") {
@@ -316,78 +215,6 @@ TEST_SUITE("peers") {
     CHECK(w.waiter.all->counts().acknowledged == 0);
     w.deliver();
     CHECK(w.waiter.all->counts().acknowledged == 1);
-  }
-
-  TEST_CASE("a release is expected soon after one that took less than 10 ms, and no more after one that took longer") {
-    two_clients w;
-    CHECK_FALSE(w.subscribe());
-    w.deliver();
-    w.holder.all->tell(w.first);
-    w.deliver();
-    CHECK(w.who.told.size() == 1);
-    w.holder.all->add(entry(3));
-    CHECK(w.subscribe(w.who, 4, entry(3)));
-    w.deliver();
-    w.advance(10ms - 1us);
-    CHECK(w.who.unreleased == 0);
-    w.advance(1us);
-    CHECK(w.who.unreleased == 1);
-    w.deliver();
-    w.holder.all->tell(entry(3));
-    w.deliver();
-    CHECK(w.who.told.size() == 2);
-    w.advance(1min);
-    CHECK(w.who.unreleased == 1);
-    w.holder.all->add(entry(5));
-    CHECK_FALSE(w.subscribe(w.who, 6, entry(5)));
-  }
-
-  TEST_CASE("it is no longer expected when the entry ahead is said to hold") {
-    two_clients w;
-    w.subscribe();
-    w.deliver();
-    w.now += 1ms;
-    w.holder.all->hold(w.first, 0ms);
-    w.deliver();
-    CHECK(w.who.next == 1);
-    CHECK(w.who.unreleased == 1);
-    w.advance(1min);
-    CHECK(w.who.unreleased == 1);
-    w.holder.all->add(entry(3));
-    CHECK_FALSE(w.subscribe(w.who, 4, entry(3)));
-  }
-
-  TEST_CASE("it is expected at the same path only, whatever else is read there") {
-    two_clients w;
-    w.be_told();
-    w.waiter.all->learn("/q", w.first, *w.holder.all->advert(prefix));
-    w.waiter.all->learn("/r", w.first, *w.holder.all->advert(prefix));
-    w.holder.all->add(entry(3));
-    CHECK(w.subscribe(w.who, 4, entry(3)));
-    CHECK_FALSE(w.waiter.all->subscribe(w.who, "/r", entry(6), entry(3)));
-  }
-
-  TEST_CASE("it is no longer expected when another subscription has found the address silent") {
-    two_clients w;
-    w.be_told();
-    w.waiter.all->learn("/r", w.first, *w.holder.all->advert(prefix));
-    listener other;
-    w.waiter.all->subscribe(other, "/r", entry(4), w.first);
-    w.advance(35ms);
-    CHECK(w.subscribe());
-    w.advance(5ms);
-    CHECK(w.who.unreleased == 0);
-    w.advance(5ms);
-    CHECK(w.who.unreleased == 1);
-  }
-
-  TEST_CASE("it is not expected from an address that does not answer at another path") {
-    two_clients w;
-    w.be_told();
-    w.waiter.all->learn("/r", w.first, *w.holder.all->advert(prefix));
-    w.waiter.all->subscribe(w.who, "/r", entry(4), w.first);
-    w.advance(1s);
-    CHECK_FALSE(w.subscribe());
   }
 
   TEST_CASE("a silent address is asked three times, and again after 30 s") {
