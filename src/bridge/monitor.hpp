@@ -3,10 +3,12 @@
 
 /// The monitor of one client: one lock for its whole protocol, its clock and its timers.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,6 +24,9 @@ namespace latchkey::detail {
 /// Everything of a client that is not said to be otherwise runs with its monitor held: replies, events, timers and calls
 /// of users take turns, so that the protocol above is a plain state machine. Nothing blocks while the monitor is held;
 /// wake-ups are put off until it has been released (a waiter that is notified under a lock only runs into it).
+///
+/// Time stands still within a call: it is read once, so that nothing is early for one line and late for the next on a
+/// machine that stalls between them.
 ///
 /// In a forked child the threads that it belongs to do not exist, and one of them may have held it at the moment of the
 /// fork: there it is never taken.
@@ -39,6 +44,7 @@ class monitor {
     wake_list woken;
     const notifier after{woken};
     const std::lock_guard lock{mutex_};
+    const call_time one{*this};
     const collector before_unlock{*this, woken};
     return std::forward<Callable>(what)();
   }
@@ -53,7 +59,12 @@ class monitor {
   /// @returns whether this process is a child of the one that made the monitor. From anywhere.
   bool forked() const noexcept { return home_.left(); }
 
-  time_point now() const { return clock_(); }
+  /// With the monitor held: the time of this call. Otherwise the clock's.
+  time_point now() const {
+    if (holder_.load(std::memory_order_relaxed) != std::this_thread::get_id()) return clock_();
+    if (!time_of_call_) time_of_call_ = clock_();
+    return *time_of_call_;
+  }
 
   // With the monitor held:
 
@@ -82,6 +93,18 @@ class monitor {
   std::optional<time_point> next_timer();
 
  private:
+  struct call_time {
+    monitor& self;
+    explicit call_time(monitor& own) : self{own} {
+      self.holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+    ~call_time() {
+      self.time_of_call_.reset();
+      self.holder_.store({}, std::memory_order_relaxed);
+    }
+    call_time(const call_time&) = delete;
+    call_time& operator=(const call_time&) = delete;
+  };
   /// Mostly of one or none: only more of them need memory.
   class wake_list {
    public:
@@ -119,6 +142,8 @@ class monitor {
   const home home_;
   std::mutex mutex_;
   std::function<time_point()> clock_;
+  std::atomic<std::thread::id> holder_{};           // a thread compares it with itself only: no order is needed
+  mutable std::optional<time_point> time_of_call_;  // the holder's
   std::function<void(time_point)> on_earlier_;
   timer_queue timers_;
   wake_list to_wake_;

@@ -47,9 +47,9 @@ bool fake_session::send(std::uint64_t id, detail::request what) {
 
 /// The newest packet sets out.
 void fake_session::put_on_wire() {
-  last_sent_ = time().now();
+  last_sent_ = resumes_at();
   if (!server_) return;  // the client has yet to notice that the connection is lost
-  last_arrival_ = std::max(last_arrival_, time().now() + plan().network.draw(time().random()));
+  last_arrival_ = std::max(last_arrival_, resumes_at() + plan().network.draw(time().random()));
   time().at(last_arrival_, [this, connection = connection_] { on_arrival(connection); });
 }
 

@@ -59,9 +59,10 @@ struct fault_plan {
   duration longest_election = std::chrono::seconds{1};
   duration pause_every{};  ///< a client process is stopped,
   duration longest_pause{};
-  duration reap_every{};      ///< containers without children go,
-  bool reap_unused = false;   ///< also those that never had one
-  duration operator_every{};  ///< somebody deletes a node of the playground, or a whole path of it
+  double stopped_at_clock = 0;  ///< or while it reads its clock, within a call: mostly for a moment
+  duration reap_every{};        ///< containers without children go,
+  bool reap_unused = false;     ///< also those that never had one
+  duration operator_every{};    ///< somebody deletes a node of the playground, or a whole path of it
   duration longest_takeover = std::chrono::milliseconds{200};  ///< others who created a path again hold for so long
   duration foreign_every{};                                    ///< somebody creates a node there that is no contender
   duration renegotiate_every{};  ///< a server begins to agree to other session timeouts; perhaps it restarts

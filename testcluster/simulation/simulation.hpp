@@ -21,7 +21,8 @@ struct timer_source {
 /// Names a process of the system under test: its timers, and what is delivered to it, stand still while it is paused.
 enum class process_id : std::size_t { none = 0 };
 
-/// Runs everything on the calling thread, one event after another. Time moves only between events.
+/// Runs everything on the calling thread, one event after another. Time moves only between events; the clock of a process
+/// that is paused within one shows when it runs again.
 /// Events of the same time run in the order they were made; between an event and a timer of the same time the seed
 /// decides.
 class simulation {
@@ -33,9 +34,6 @@ class simulation {
   simulation& operator=(const simulation&) = delete;
 
   time_point now() const noexcept { return now_; }
-  std::function<time_point()> clock() const {
-    return [this] { return now_; };
-  }
   random_source& random() noexcept { return random_; }
   std::uint64_t seed() const noexcept { return seed_; }
 

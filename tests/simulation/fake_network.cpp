@@ -17,7 +17,7 @@ class fake_network::port final : public detail::datagram_port {
 
   std::string address(const std::string&) const override { return name_; }
   void send(const std::string& to, std::string_view bytes) noexcept override {
-    net_.send({name_, to, std::string{bytes}});
+    net_.send({name_, to, std::string{bytes}}, net_.time_.resumes_at(process_));
   }
   void listen(receiver on_received) override { on_received_ = std::move(on_received); }
 
@@ -41,18 +41,18 @@ std::unique_ptr<detail::datagram_port> fake_network::open(process_id process,
   return std::make_unique<port>(*this, fmt::format("peer:{}", ++opened_), process, std::move(held));
 }
 
-void fake_network::send(datagram what) {
+void fake_network::send(datagram what, time_point when) {
   const auto said = detail::decode(what.bytes);
   if (said && said->what == detail::peer_message::verb::released) released_.emplace(said->ahead);
   auto& random = time_.random();
-  if (!sent_.empty() && random.chance(plan_.replayed)) deliver_later(sent_[random.below(sent_.size())]);
-  if (random.chance(plan_.twice)) deliver_later(what);
-  if (!random.chance(plan_.lost)) deliver_later(what);
+  if (!sent_.empty() && random.chance(plan_.replayed)) deliver_later(sent_[random.below(sent_.size())], when);
+  if (random.chance(plan_.twice)) deliver_later(what, when);
+  if (!random.chance(plan_.lost)) deliver_later(what, when);
   sent_.push_back(std::move(what));
 }
 
-void fake_network::deliver_later(const datagram& what) {
-  time_.after(plan_.delay.draw(time_.random()), [this, what] { deliver(what); });
+void fake_network::deliver_later(const datagram& what, time_point sent) {
+  time_.at(sent + plan_.delay.draw(time_.random()), [this, what] { deliver(what); });
 }
 
 void fake_network::deliver(const datagram& what) {

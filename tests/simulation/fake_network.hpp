@@ -53,8 +53,8 @@ class fake_network {
     std::string bytes;
   };
 
-  void send(datagram what);
-  void deliver_later(const datagram& what);
+  void send(datagram what, time_point when);
+  void deliver_later(const datagram& what, time_point sent);
   void deliver(const datagram& what);
 
   simulation& time_;

@@ -63,6 +63,7 @@ struct grant_record {
   std::uint64_t last_valid = 0;  ///< the last instant at which it was valid
   std::uint64_t unlocked = not_unlocked;
   detail::time_point granted_at;
+  detail::time_point held_from;  ///< at the latest, by the clock of its process: what `max_hold` counts from
   detail::time_point last_valid_at;
   std::optional<std::size_t> downgraded_from;  ///< of a reader that was a writer: which grant
   bool node_missing = false;                   ///< its node was not there when it was granted

@@ -66,6 +66,7 @@ void history::record_grant(actor& who, unsigned lock, contender_kind kind, std::
   grant.fence = who.held.fence();
   grant.granted = grant.last_valid = time_.steps();
   grant.granted_at = grant.last_valid_at = time_.now();
+  grant.held_from = time_.resumes_at(object.handle.client().process());
   grant.turns = object.handle.settings().turns;
   grant.permits = log_.calls[who.call_number].permits;
   grant.of = object.handle.settings().permits;
@@ -181,10 +182,12 @@ void history::hunt(const actor& who) {
 void history::look_at_hold(const actor& who) {
   auto& grant = log_.grants[who.grant_number];
   if (grant.max_hold == duration::zero()) return;
-  if (!grant.ended_at && who.held.loss() == loss_reason::held_too_long) grant.ended_at = time_.now();
+  if (!grant.ended_at && who.held.loss() == loss_reason::held_too_long) {
+    grant.ended_at = time_.resumes_at(who.object->handle.client().process());
+  }
   const auto resumed = time_.resumed_at(who.object->handle.client().process());
   const bool is_valid = who.held.valid_until() > time_.now();
-  if (is_valid && time_.now() > std::max(grant.granted_at + grant.max_hold, resumed) &&
+  if (is_valid && time_.now() > std::max(grant.held_from + grant.max_hold, resumed) &&
       time_.resumes_at(who.object->handle.client().process()) <= time_.now()) {
     grant.outstayed = true;
   }

@@ -152,6 +152,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (random.below(3) == 0) limit_holds(plan, random);
   if (random.below(3) == 0) draw_groups(plan, random);
   if (random.coin()) tell_peers(plan, random);
+  if (seed % 4 == 1) plan.weather.stopped_at_clock = 0.05;
   return plan;
 }
 

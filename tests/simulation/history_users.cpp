@@ -117,7 +117,7 @@ void history::finish_call(actor& who) {
   const auto settled = std::exchange(who.call, nullptr);
   // Who was stopped is excused until it runs again.
   const auto resumed = time_.resumed_at(who.object->handle.client().process());
-  call.finished_at = time_.now();
+  call.finished_at = std::max(time_.now(), resumed);  // it may have been stopped within the call
   call.deadline = std::max(call.deadline, resumed);
   switch (settled->what) {
     case outcome::waiting:

@@ -31,8 +31,9 @@ class simulated_client {
   explicit simulated_client(fake_ensemble& ensemble, client_options options = {}, std::string chroot = {},
                             fake_network* network = nullptr)
       : time_{ensemble.time()},
-        monitor_{std::make_shared<detail::monitor>(time_.clock())},
-        process_{time_.attach({[this] { return next_; }, [this] { next_ = monitor_->run_due(); }})} {
+        process_{time_.attach({[this] { return next_; }, [this] { next_ = monitor_->run_due(); }})},
+        monitor_{
+            std::make_shared<detail::monitor>([&ensemble, process = process_] { return clock(ensemble, process); })} {
     // Asked for at every step: it would be a pity to take the monitor each time.
     monitor_->when_earlier([this](time_point first) { next_ = next_ ? std::min(*next_, first) : first; });
     auto opener = std::make_unique<fake_connector>(ensemble, options.session_timeout, process_);
@@ -132,10 +133,21 @@ class simulated_client {
   }
 
  private:
+  /// Now and then the process is stopped while it does, so two reads of one call may lie apart.
+  static time_point clock(fake_ensemble& ensemble, process_id process) {
+    auto& time = ensemble.time();
+    auto& random = time.random();
+    if (const auto& plan = ensemble.plan(); random.chance(plan.stopped_at_clock)) {
+      const auto longest = random.below(500) == 0 ? plan.longest_pause : detail::reaper::patience * 4;
+      time.pause(process, time.resumes_at(process) + random.between({}, longest));
+    }
+    return time.resumes_at(process);
+  }
+
   simulation& time_;
   std::optional<time_point> next_;
-  std::shared_ptr<detail::monitor> monitor_;
   process_id process_;
+  std::shared_ptr<detail::monitor> monitor_;
   fake_connector* connector_ = nullptr;
   std::shared_ptr<detail::client_core> core_;
   bool closed_ = false;

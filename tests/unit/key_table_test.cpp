@@ -3,8 +3,10 @@
 
 #include "recipes/key_table.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -203,6 +205,36 @@ TEST_SUITE("key table") {
     w.time.run_for(1ms);
     REQUIRE(w.takes(keys.enter("b", 2)));
     CHECK(keys.enter("a", 3).lock == again.lock);
+  }
+
+  TEST_CASE("a lock that ends within its own call lives as long as that call, on a machine that stalls") {
+    keyed_world w;
+    table keys{w.one, {.linger = 10s}};
+    table others{w.two};
+    std::function<void(const std::string& key)> end;
+    SUBCASE("given up for a remote contender") {
+      end = [&](const auto& key) {
+        const auto other = others.enter(key);
+        REQUIRE(w.takes(other));
+        others.leave(other);
+      };
+    }
+    SUBCASE("lost") {
+      end = [&](const auto& key) {
+        w.ensemble.remove("/keys/" + key + "/" + w.ensemble.children("/keys/" + key).at(0));
+      };
+    }
+    w.ensemble.plan().stopped_at_clock = 1;
+    for (int i = 0; i < 20; ++i) {
+      const auto key = std::to_string(i);
+      auto call = keys.enter(key);
+      REQUIRE(w.takes(call));
+      keys.leave(call);
+      const std::weak_ptr lock = std::exchange(call, {}).lock;
+      end(key);
+      CHECK(w.eventually([&] { return keys.keys->size() == 0; }));
+      CHECK_FALSE(lock.expired());
+    }
   }
 
   TEST_CASE("closing the client fails those who wait, and the lock goes with its holder") {
