@@ -22,8 +22,6 @@ struct period {
   clock::time_point until;
 };
 
-std::string process_of(const std::string& who) { return who.substr(0, who.find('.')); }
-
 /// Of the grants of these kinds, in the order of their beginnings.
 std::vector<period> periods_of(const std::vector<event>& events, const std::set<event_kind>& kinds) {
   std::vector<period> all;

@@ -41,6 +41,9 @@ struct event {
   std::string text{};
 };
 
+/// @returns the process of `event::who`.
+inline std::string process_of(const std::string& who) { return who.substr(0, who.find('.')); }
+
 /// One line, without its end.
 std::string to_line(const event& what);
 

@@ -19,7 +19,6 @@ namespace {
 
 constexpr int check_failed = 1;
 constexpr int cannot_run = 2;
-constexpr int interrupted = 130;
 
 constexpr auto description =
     "Three worker processes of several fibers each contend for one latchkey::mutex on a real ensemble of three "
@@ -43,7 +42,7 @@ int run_tour(const tour::script_options& how) {
   fmt::print("\n{}", to_text(result));
   if (!result.complaints.empty()) return check_failed;
   fmt::print("{}\n", was_interrupted ? "Interrupted; so far all was well." : "All is well.");
-  return was_interrupted ? interrupted : EXIT_SUCCESS;
+  return was_interrupted ? tour::interrupted : EXIT_SUCCESS;
 }
 
 }  // namespace

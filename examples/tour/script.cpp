@@ -24,8 +24,6 @@ constexpr auto session_timeout = 4'000ms;
 constexpr auto foreign_session_timeout = 10'000ms;
 constexpr auto foreign_time = 8'000ms;
 
-std::string process_of(const std::string& who) { return who.substr(0, who.find('.')); }
-
 }  // namespace
 
 script::script(script_options how, std::stop_token stop) : how_{std::move(how)}, stop_{std::move(stop)} {

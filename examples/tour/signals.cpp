@@ -9,11 +9,7 @@
 
 namespace tour {
 
-namespace {
-
-constexpr int interrupted = 130;
-
-}  // namespace
+namespace {}  // namespace
 
 signals::signals() {
   ::sigemptyset(&ending_);

@@ -9,6 +9,9 @@
 
 namespace tour {
 
+/// The exit code of a program that was.
+inline constexpr int interrupted = 130;
+
 /// The first SIGINT, SIGTERM or SIGHUP asks for a stop, the second ends the process at once (workers and servers die
 /// with it). Make it before any other thread: the signals are blocked in all of them.
 class signals {

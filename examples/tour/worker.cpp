@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto work_time = 200ms;
-constexpr auto glance = 10ms;  // how often a holder looks whether it still is one
+constexpr auto look_every = 10ms;  // how often a holder looks whether it still is one
 
 /// One fiber.
 class contender {
@@ -82,7 +82,7 @@ class contender {
   void work(const latchkey::grant& grant, clock::time_point& seen, bool lingers) const {
     const auto stop = link_.stop_token();
     const auto end = lingers ? clock::time_point::max() : clock::now() + work_time;
-    while (held(grant, seen) && clock::now() < end && !stop.stop_requested()) grant.wait_for_end(glance);
+    while (held(grant, seen) && clock::now() < end && !stop.stop_requested()) grant.wait_for_end(look_every);
   }
 
   void tell(event_kind kind, std::optional<latchkey::fencing_token> token = {}, std::string text = {}) const {

@@ -18,8 +18,6 @@ namespace chaos {
 
 namespace {
 
-double milliseconds(clock::duration time) { return std::chrono::duration<double, std::milli>{time}.count(); }
-
 class examination {
  public:
   examination(const history& all, const limits& most)

@@ -14,8 +14,6 @@ namespace {
 
 using violations = std::vector<violation>;
 
-double milliseconds(clock::duration time) { return std::chrono::duration<double, std::milli>{time}.count(); }
-
 std::string_view verb(access how) { return how == access::shared ? "read" : "held"; }
 
 void check_overlap(const std::vector<period>& all, violations& found) {

@@ -12,7 +12,7 @@ namespace chaos {
 
 namespace {
 
-constexpr std::array<std::pair<family, std::string_view>, 9> names{{
+constexpr std::array<std::pair<family, std::string_view>, 9> family_names{{
     {family::mutex, "mutex"},
     {family::linger, "linger"},
     {family::reentrant, "reentrant"},
@@ -27,7 +27,7 @@ constexpr std::array<std::pair<family, std::string_view>, 9> names{{
 }  // namespace
 
 std::string_view to_string(family which) noexcept {
-  for (const auto& [known, name] : names) {
+  for (const auto& [known, name] : family_names) {
     if (known == which) return name;
   }
   return "?";
@@ -36,7 +36,7 @@ std::string_view to_string(family which) noexcept {
 std::string_view to_string(access how) noexcept { return how == access::shared ? "shared" : "exclusive"; }
 
 family parse_family(std::string_view text) {
-  for (const auto& [known, name] : names) {
+  for (const auto& [known, name] : family_names) {
     if (name == text) return known;
   }
   throw std::invalid_argument{fmt::format("no such family of locks: '{}'", text)};
@@ -67,7 +67,7 @@ std::string to_string(const std::vector<family>& some) {
 
 std::vector<family> all_families() {
   std::vector<family> all;
-  for (const auto& [which, name] : names) all.push_back(which);
+  for (const auto& [which, name] : family_names) all.push_back(which);
   return all;
 }
 

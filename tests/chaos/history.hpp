@@ -3,6 +3,7 @@
 
 /// What a chaos run writes down: what the workers did and saw, and what was done to them.
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -19,6 +20,8 @@
 namespace chaos {
 
 using clock = latchkey::boottime_clock;
+
+inline double milliseconds(clock::duration time) { return std::chrono::duration<double, std::milli>{time}.count(); }
 
 /// In the order of a call. The time of a record is read before that of which it speaks, unless said otherwise.
 enum class event_kind {

@@ -18,7 +18,6 @@ namespace latchkey::testing {
 namespace {
 
 /// So long that no proof comes to the rescue: it must be the deletion itself that is heard of.
-constexpr auto long_session = 40s;
 
 /// Waits until the session watches the node.
 bool watches(const client& who, const std::string& node) {

@@ -16,8 +16,6 @@ namespace latchkey::testing {
 namespace {
 
 /// So long that no proof comes to the rescue: it must be the deletion itself that is heard of.
-constexpr auto long_session = 40s;
-
 /// A candidate that works until its term ends, and runs on.
 struct service {
   client owner;

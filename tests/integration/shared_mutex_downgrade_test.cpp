@@ -10,11 +10,6 @@
 #include "support/reached.hpp"
 
 namespace latchkey::testing {
-namespace {
-
-bool is_reader(const std::string& node) { return node.find("__READ__") != std::string::npos; }
-
-}  // namespace
 
 TEST_SUITE("shared mutex") {
   TEST_CASE_TEMPLATE("downgrading makes a writer a reader, with a grant and a larger token of its own", actors,

@@ -12,11 +12,6 @@
 #include "support/three_clients.hpp"
 
 namespace latchkey::testing {
-namespace {
-
-bool is_reader(const std::string& node) { return node.find("__READ__") != std::string::npos; }
-
-}  // namespace
 
 TEST_SUITE("shared mutex") {
   TEST_CASE_TEMPLATE("readers read together, over all clients, and keep a writer out", actors, LATCHKEY_ACTORS) {

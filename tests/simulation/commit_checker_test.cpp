@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using outcome = commit_result::outcome;
 
-constexpr detail::time_point start{1h};
+constexpr detail::time_point first_grant{1h};
 
 /// Two clients have the lock one after the other, and write once each.
 history_log two_writers() {
@@ -20,7 +20,7 @@ history_log two_writers() {
     call_record call;
     call.client = call.object = client;
     call.entered = 1 + client;
-    call.entered_at = call.finished_at = start;
+    call.entered_at = call.finished_at = first_grant;
     call.what = call_record::outcome::granted;
     log.calls.push_back(call);
     grant_record grant;
@@ -30,7 +30,7 @@ history_log two_writers() {
     grant.granted = 10 + 10 * client;
     grant.last_valid = grant.granted + 5;
     grant.unlocked = grant.granted + 6;
-    grant.granted_at = grant.last_valid_at = start + client * 1s;
+    grant.granted_at = grant.last_valid_at = first_grant + client * 1s;
     log.grants.push_back(grant);
     log.commits.push_back({.grant = client, .fence = grant.fence, .what = outcome::committed});
     log.writes.push_back({client, grant.granted_at + 10ms});
@@ -38,7 +38,7 @@ history_log two_writers() {
   return log;
 }
 
-bool complains(const history_log& log) {
+bool complains_of_commits(const history_log& log) {
   const auto found = violations(log);
   return found.size() == 1 && found[0].starts_with("commits");
 }
@@ -50,8 +50,8 @@ TEST_SUITE("checker of commits") {
 
   TEST_CASE("a write after the next client has been granted the lock") {
     auto log = two_writers();
-    log.writes[0].time = start + 1s + 5ms;
-    CHECK(complains(log));
+    log.writes[0].time = first_grant + 1s + 5ms;
+    CHECK(complains_of_commits(log));
     log.grants[1].client = log.calls[1].client = 0;  // who waits in the same client may be let in before
     CHECK(violations(log).empty());
   }
@@ -61,24 +61,24 @@ TEST_SUITE("checker of commits") {
     std::swap(log.writes[0], log.writes[1]);
     std::swap(log.writes[0].time, log.writes[1].time);
     log.grants[1].client = log.calls[1].client = 0;
-    CHECK(complains(log));
+    CHECK(complains_of_commits(log));
   }
 
   TEST_CASE("an outcome that is not what the ensemble has") {
     for (const auto what : {outcome::lock_lost, outcome::refused}) {
       auto log = two_writers();
       log.commits[1].what = what;
-      CHECK(complains(log));
+      CHECK(complains_of_commits(log));
       log.writes.pop_back();
       CHECK(violations(log).empty());
     }
     auto log = two_writers();
     log.writes.pop_back();
-    CHECK(complains(log));
+    CHECK(complains_of_commits(log));
     log.commits[1].what = outcome::in_doubt;
     CHECK(violations(log).empty());
     log.commits[1].what.reset();
-    CHECK(complains(log));
+    CHECK(complains_of_commits(log));
     log.commits[1].failed = true;
     CHECK(violations(log).empty());
   }
@@ -86,7 +86,7 @@ TEST_SUITE("checker of commits") {
   TEST_CASE("a write that is there twice") {
     auto log = two_writers();
     log.writes.push_back(log.writes.back());
-    CHECK(complains(log));
+    CHECK(complains_of_commits(log));
   }
 }
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "simulation/fault_injector.hpp"
-#include "simulation/recording_client.hpp"
+#include "simulation/stage.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -12,19 +12,6 @@ using namespace std::chrono_literals;
 using detail::connection_state;
 using detail::operation;
 using detail::reply_code;
-
-struct stage {
-  explicit stage(fault_plan plan = {}, std::uint64_t seed = 1) : time{seed}, ensemble{time, plan}, client{ensemble} {
-    REQUIRE(client.connect());
-    ensemble.create("/q");
-    time.run_for(100ms);  // all servers have it
-  }
-  std::vector<std::string> queue() const { return ensemble.children("/q"); }
-
-  simulation time;
-  fake_ensemble ensemble;
-  recording_client client;
-};
 
 fault_plan without_late_writes() {
   fault_plan plan;
@@ -36,7 +23,7 @@ fault_plan without_late_writes() {
 
 TEST_SUITE("fake connections") {
   TEST_CASE("a request lost before its effect is answered unknown and leaves nothing") {
-    stage here{without_late_writes()};
+    stage_with_queue here{without_late_writes()};
     here.client.connector.set_trap(operation::create, trap::lost_before_effect);
     CHECK(here.client.code(here.client.create("/q/n-")) == reply_code::unknown_outcome);
     here.time.run_for(5s);
@@ -45,7 +32,7 @@ TEST_SUITE("fake connections") {
   }
 
   TEST_CASE("a reply lost after the effect is answered unknown, and the effect is there") {
-    stage here;
+    stage_with_queue here;
     here.client.connector.set_trap(operation::create, trap::lost_after_effect);
     CHECK(here.client.code(here.client.create("/q/n-")) == reply_code::unknown_outcome);
     CHECK(here.queue().size() == 1);
@@ -56,7 +43,7 @@ TEST_SUITE("fake connections") {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
       fault_plan plan;
       plan.latest_write = 1s;
-      stage here{plan, seed};
+      stage_with_queue here{plan, seed};
       here.client.connector.set_trap(operation::create, trap::lost_then_late);
       CHECK(here.client.code(here.client.create("/q/n-")) == reply_code::unknown_outcome);
       REQUIRE(here.client.connect());
@@ -77,7 +64,7 @@ TEST_SUITE("fake connections") {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
       fault_plan plan;
       plan.latest_write = 1s;
-      stage here{plan, seed};
+      stage_with_queue here{plan, seed};
       here.client.connector.set_trap(operation::create, trap::lost_then_late);
       here.client.wait(here.client.create("/q/n-"));
       REQUIRE(here.client.connect());
@@ -92,7 +79,7 @@ TEST_SUITE("fake connections") {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
       fault_plan plan;
       plan.late_write = 1;
-      stage here{plan, seed};
+      stage_with_queue here{plan, seed};
       for (int i = 0; i < 10; ++i) here.client.create("/q/" + std::string(1, static_cast<char>('a' + i)) + "-");
       here.time.run_for(here.time.random().between(0ms, 5ms));
       here.client.wire().lose_connection();
@@ -107,7 +94,7 @@ TEST_SUITE("fake connections") {
     plan.lost_before = plan.lost_after = 0.1;
     plan.unannounced = 0.5;
     plan.refuse_sending = 0.3;
-    stage here{plan};
+    stage_with_queue here{plan};
     std::vector<std::uint64_t> sent;
     for (int i = 0; i < 500; ++i) {
       if (const auto id = here.client.create("/q/n-")) sent.push_back(id);
@@ -125,7 +112,7 @@ TEST_SUITE("fake connections") {
     fault_plan plan;
     plan.refuse_sending = 1;
     plan.reconnecting = {.least = 1s, .most = 1s};
-    stage here{plan};
+    stage_with_queue here{plan};
     here.client.wire().lose_connection();
     here.time.run_for(10ms);
     CHECK(here.client.get("/") == 0);
@@ -134,7 +121,7 @@ TEST_SUITE("fake connections") {
   }
 
   TEST_CASE("a stuck request is freed by a sync, and by that alone") {
-    stage here;
+    stage_with_queue here;
     here.client.connector.set_trap(operation::get, trap::stuck);
     const auto read = here.client.get("/");
     const auto behind = here.client.get("/");
@@ -146,7 +133,7 @@ TEST_SUITE("fake connections") {
   }
 
   TEST_CASE("a stuck request keeps pings away: the client gives up after two thirds of its timeout") {
-    stage here;
+    stage_with_queue here;
     here.client.connector.set_trap(operation::get, trap::stuck);
     const auto start = here.time.now();
     CHECK(here.client.code(here.client.get("/")) == reply_code::unknown_outcome);
@@ -155,7 +142,7 @@ TEST_SUITE("fake connections") {
   }
 
   TEST_CASE("a hole that is short is a delay, a long one a lost connection after two thirds of the timeout") {
-    stage here;
+    stage_with_queue here;
     here.client.wire().open_hole(1s);
     CHECK(here.client.code(here.client.get("/")) == reply_code::ok);
     CHECK(here.client.heard_of(connection_state::disconnected) == 0);
@@ -169,7 +156,7 @@ TEST_SUITE("fake connections") {
   }
 
   TEST_CASE("nothing is delivered to a paused process, whose session expires") {
-    stage here;
+    stage_with_queue here;
     here.time.pause(here.client.process, here.time.now() + 10s);
     const auto read = here.client.get("/");
     here.time.run_for(9s);

@@ -2,7 +2,7 @@
 // The rules of the fake ensemble, so that it can be trusted against HAZARDS.md: simulation, tree and requests.
 #include <doctest/doctest.h>
 
-#include "simulation/recording_client.hpp"
+#include "simulation/stage.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -15,18 +15,6 @@ using detail::reply_code;
 using detail::watch_event;
 
 /// An ensemble with one client that is connected.
-struct stage {
-  explicit stage(fault_plan plan = {}, std::uint64_t seed = 1) : time{seed}, ensemble{time, plan}, client{ensemble} {
-    REQUIRE(client.connect());
-  }
-  /// All servers have what is committed.
-  void conclude() { time.run_for(100ms); }
-
-  simulation time;
-  fake_ensemble ensemble;
-  recording_client client;
-};
-
 }  // namespace
 
 TEST_SUITE("fake") {

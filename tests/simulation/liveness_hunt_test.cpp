@@ -26,9 +26,9 @@ enum class ordeal { none, stopped, stalled_before, stalled_at_grant, reconnected
 enum class ticks { by_default, long_and_told, long_and_unknown };
 constexpr std::chrono::milliseconds long_tick = timeout * 3 / 4;
 
-struct hunt {
+struct lease_hunt {
   /// @param least, most for how long the grant has been held when the strike comes
-  hunt(std::uint64_t seed, ordeal what, duration least, duration most, ticks tick)
+  lease_hunt(std::uint64_t seed, ordeal what, duration least, duration most, ticks tick)
       : time{seed},
         ensemble{time, weather(time.random(), tick)},
         waiter{ensemble, options(tick)},
@@ -135,7 +135,7 @@ duration worst_margin(ordeal what, duration least, duration most, ticks tick = t
   auto worst = duration::max();
   int seen = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-    hunt one{seed, what, least, most, tick};
+    lease_hunt one{seed, what, least, most, tick};
     const auto margin = one.strike();
     if (!margin) continue;
     ++seen;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr detail::time_point start{1000s};
+constexpr detail::time_point first_permit{1000s};
 
 /// Three clients, each with one of three permits, at the same time.
 history_log three_holders() {
@@ -20,7 +20,7 @@ history_log three_holders() {
     call.client = call.object = i;
     call.kind = detail::contender_kind::permit;
     call.entered = i + 1;
-    call.entered_at = call.finished_at = start;
+    call.entered_at = call.finished_at = first_permit;
     call.what = call_record::outcome::granted;
     auto& grant = log.grants.emplace_back();
     grant.client = i;
@@ -30,13 +30,13 @@ history_log three_holders() {
     grant.granted = 10 + i;
     grant.last_valid = 20;
     grant.unlocked = 21;
-    grant.granted_at = grant.last_valid_at = start;
+    grant.granted_at = grant.last_valid_at = first_permit;
     grant.of = 3;
   }
   return log;
 }
 
-bool complains(const history_log& log) {
+bool complains_of_permits(const history_log& log) {
   const auto found = violations(log);
   return found.size() == 1 && found[0].starts_with("permits:");
 }
@@ -48,7 +48,7 @@ TEST_SUITE("history checker") {
     auto log = three_holders();
     CHECK(violations(log).empty());
     for (auto& each : log.grants) each.of = 2;
-    CHECK(complains(log));
+    CHECK(complains_of_permits(log));
     log.grants[0].last_valid = 11;
     CHECK(violations(log).empty());
   }
@@ -56,7 +56,7 @@ TEST_SUITE("history checker") {
   TEST_CASE("several permits of one holder count as such") {
     auto log = three_holders();
     log.grants[1].permits = 2;
-    CHECK(complains(log));
+    CHECK(complains_of_permits(log));
     log.grants[0].last_valid = 11;
     CHECK(violations(log).empty());
   }
@@ -64,7 +64,7 @@ TEST_SUITE("history checker") {
   TEST_CASE("what an operator has deleted is not counted meanwhile") {
     auto log = three_holders();
     for (auto& each : log.grants) each.of = 2;
-    log.grants[0].excused = {{start, start}};
+    log.grants[0].excused = {{first_permit, first_permit}};
     CHECK(violations(log).empty());
   }
 
@@ -76,7 +76,7 @@ TEST_SUITE("history checker") {
     }
     CHECK(violations(log).empty());
     for (auto& each : log.calls) each.object = 0;
-    CHECK(complains(log));
+    CHECK(complains_of_permits(log));
   }
 }
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "simulation/fault_injector.hpp"
-#include "simulation/recording_client.hpp"
+#include "simulation/stage.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -13,24 +13,11 @@ using detail::connection_state;
 using detail::operation;
 using detail::reply_code;
 
-struct stage {
-  explicit stage(fault_plan plan = {}, std::uint64_t seed = 1) : time{seed}, ensemble{time, plan}, client{ensemble} {
-    REQUIRE(client.connect());
-    ensemble.create("/q");
-    time.run_for(100ms);  // all servers have it
-  }
-  std::vector<std::string> queue() const { return ensemble.children("/q"); }
-
-  simulation time;
-  fake_ensemble ensemble;
-  recording_client client;
-};
-
 }  // namespace
 
 TEST_SUITE("fake sessions") {
   TEST_CASE("an idle session lives by its pings, as long as it is connected") {
-    stage here;
+    stage_with_queue here;
     here.time.run_for(10min);
     CHECK(here.ensemble.alive(here.client.info.id));
     CHECK(here.client.heard_of(connection_state::disconnected) == 0);
@@ -40,7 +27,7 @@ TEST_SUITE("fake sessions") {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
       fault_plan plan;
       plan.tick = 1s;
-      stage here{plan, seed};
+      stage_with_queue here{plan, seed};
       here.time.run_for(here.time.random().between(0ms, 5s));
       here.client.wire().open_hole(1h);
       const auto cut = here.time.now();
@@ -55,7 +42,7 @@ TEST_SUITE("fake sessions") {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
       fault_plan plan;
       plan.tick = 2s;
-      stage here{plan, seed};
+      stage_with_queue here{plan, seed};
       here.time.run_for(here.time.random().between(0ms, 5s));
       const auto sent = here.time.now();
       REQUIRE(here.client.code(here.client.check({"/q"})) == reply_code::ok);
@@ -71,7 +58,7 @@ TEST_SUITE("fake sessions") {
   TEST_CASE("an expired session loses its nodes at once, and hears of it when it has reconnected") {
     fault_plan plan;
     plan.reconnecting = {.least = 2s, .most = 2s};
-    stage here{plan};
+    stage_with_queue here{plan};
     here.client.wait(here.client.create("/q/n-"));
     here.client.wire().lose_connection();
     here.ensemble.expire(here.client.info.id);
@@ -84,14 +71,14 @@ TEST_SUITE("fake sessions") {
   }
 
   TEST_CASE("a connected session that expires is disconnected, then told") {
-    stage here;
+    stage_with_queue here;
     here.ensemble.expire(here.client.info.id);
     REQUIRE(here.client.wait_for(connection_state::expired));
     CHECK(here.client.heard_of(connection_state::disconnected) == 1);
   }
 
   TEST_CASE("after an expiry the next session has another id") {
-    stage here;
+    stage_with_queue here;
     const auto before = here.client.info.id;
     here.ensemble.expire(before);
     REQUIRE(here.client.wait_for(connection_state::expired));
@@ -103,7 +90,7 @@ TEST_SUITE("fake sessions") {
   }
 
   TEST_CASE("retiring a connected session deletes its nodes, then calls back, then all is quiet") {
-    stage here;
+    stage_with_queue here;
     here.client.wait(here.client.create("/q/n-"));
     const auto id = here.client.info.id;
     bool closed = false;
@@ -119,7 +106,7 @@ TEST_SUITE("fake sessions") {
   }
 
   TEST_CASE("retiring a disconnected session leaves its nodes until it expires") {
-    stage here;
+    stage_with_queue here;
     here.client.wait(here.client.create("/q/n-"));
     here.client.wire().open_hole(1h);
     bool closed = false;
@@ -131,7 +118,7 @@ TEST_SUITE("fake sessions") {
   }
 
   TEST_CASE("a handle that is destroyed, and a connector, are not called again") {
-    stage here;
+    stage_with_queue here;
     here.client.get("/");
     here.client.handle.reset();
     const auto lines = here.client.log.size();

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "simulation/recording_client.hpp"
+#include "simulation/stage.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -16,22 +16,15 @@ using detail::reply_code;
 using detail::watch_event;
 
 /// An ensemble with one client that is connected, and has a node in a queue.
-struct stage {
-  explicit stage(fault_plan plan = {}, std::uint64_t seed = 1) : time{seed}, ensemble{time, plan}, client{ensemble} {
-    REQUIRE(client.connect());
-    ensemble.create("/q");
-    time.run_for(100ms);  // all servers have it
+struct stage_with_node : stage_with_queue {
+  explicit stage_with_node(fault_plan plan = {}, std::uint64_t seed = 1) : stage_with_queue{plan, seed} {
     const auto made = client.wait(client.create("/q/n-"));
     REQUIRE(made);
     old = made->path;
-    time.run_for(100ms);
+    conclude();
   }
-  std::vector<std::string> queue() const { return ensemble.children("/q"); }
   bool has_only(const std::string& path) const { return queue() == std::vector{path.substr(3)}; }
 
-  simulation time;
-  fake_ensemble ensemble;
-  recording_client client;
   std::string old;
 };
 
@@ -43,7 +36,7 @@ std::int64_t milliseconds(time_point time) {
 
 TEST_SUITE("fake writes") {
   TEST_CASE("a set changes the data and nothing else, and tells who watches them") {
-    stage here;
+    stage_with_node here;
     const auto before = here.client.wait(here.client.get(here.old, true));
     here.time.run_for(1s);
     const auto changed = here.client.wait(here.client.set(here.old, "new"));
@@ -62,7 +55,7 @@ TEST_SUITE("fake writes") {
   }
 
   TEST_CASE("a set is refused where ZooKeeper refuses it") {
-    stage here;
+    stage_with_node here;
     CHECK(here.client.code(here.client.set("/none", "x")) == reply_code::no_node);
     CHECK(here.client.code(here.client.set("bad", "x")) == reply_code::invalid);
     here.ensemble.forbid(operation::set, here.old);
@@ -71,7 +64,7 @@ TEST_SUITE("fake writes") {
   }
 
   TEST_CASE("the time of a creation is that of its commit") {
-    stage here;
+    stage_with_node here;
     here.time.run_for(10s);
     const auto before = milliseconds(here.time.now());
     const auto made = here.client.wait(here.client.create("/q/n-"));
@@ -82,7 +75,7 @@ TEST_SUITE("fake writes") {
   }
 
   TEST_CASE("a replace is one transaction: the new node is ours, the old one has gone") {
-    stage here;
+    stage_with_node here;
     const auto done = here.client.wait(here.client.replace(here.old, "/q/new", "mine"));
     CHECK(done->code == reply_code::ok);
     CHECK(done->results == std::vector{reply_code::ok, reply_code::ok});
@@ -103,7 +96,7 @@ TEST_SUITE("fake writes") {
   }
 
   TEST_CASE("a replace that fails changes nothing, and says which half failed") {
-    stage here;
+    stage_with_node here;
     here.ensemble.create("/q/other", "theirs");
     const auto exists = here.client.wait(here.client.replace(here.old, "/q/other"));
     CHECK(exists->code == reply_code::node_exists);
@@ -121,7 +114,7 @@ TEST_SUITE("fake writes") {
   }
 
   TEST_CASE("a replace needs the permissions for both of its halves") {
-    stage here;
+    stage_with_node here;
     for (const auto kind : {operation::create, operation::remove}) {
       here.ensemble.forbid(kind, "/q");
       CHECK(here.client.code(here.client.replace(here.old, "/q/new")) == reply_code::no_permission);
@@ -135,7 +128,7 @@ TEST_SUITE("fake writes") {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
       fault_plan plan;
       plan.lag = {.least = 0ms, .most = 50ms};
-      stage here{plan, seed};
+      stage_with_node here{plan, seed};
       recording_client other{here.ensemble};
       REQUIRE(other.connect());
       other.wait(other.sync());
@@ -153,7 +146,7 @@ TEST_SUITE("fake writes") {
   TEST_CASE("a replace tells who watches the old node, and who watches the children, before it is answered") {
     fault_plan plan;
     plan.watch_delay = {.least = 100ms, .most = 200ms};
-    stage here{plan};
+    stage_with_node here{plan};
     here.client.get(here.old, true);
     here.client.wait(here.client.children("/q", true));
     const auto replaced = here.client.replace(here.old, "/q/new");
@@ -165,7 +158,7 @@ TEST_SUITE("fake writes") {
   }
 
   TEST_CASE("a requeue is one transaction: the new node has the next number, the old one has gone") {
-    stage here;
+    stage_with_node here;
     const auto done = here.client.wait(here.client.requeue(here.old, "/q/mine-"));
     REQUIRE(done->code == reply_code::ok);
     CHECK(done->results == std::vector{reply_code::ok, reply_code::ok});
@@ -180,7 +173,7 @@ TEST_SUITE("fake writes") {
   }
 
   TEST_CASE("a requeue whose old node is missing, or that lacks a permission, changes nothing") {
-    stage here;
+    stage_with_node here;
     const auto missing = here.client.wait(here.client.requeue("/q/none", "/q/mine-"));
     CHECK(missing->code == reply_code::no_node);
     CHECK(missing->results == std::vector{reply_code::ok, reply_code::no_node});
@@ -194,7 +187,7 @@ TEST_SUITE("fake writes") {
   }
 
   TEST_CASE("a remove_all deletes all in one transaction, or nothing") {
-    stage here;
+    stage_with_node here;
     const auto more = here.client.wait(here.client.create("/q/n-"))->path;
     const auto bad = here.client.wait(here.client.remove_all({here.old, "/q/none", more}));
     CHECK(bad->code == reply_code::no_node);
@@ -216,7 +209,7 @@ TEST_SUITE("fake writes") {
   TEST_CASE("a write lost before its effect is answered unknown and changes nothing") {
     fault_plan plan;
     plan.late_write = 0;
-    stage here{plan};
+    stage_with_node here{plan};
     here.client.connector.set_trap(request_kind::replace, trap::lost_before_effect);
     CHECK(here.client.code(here.client.replace(here.old, "/q/new")) == reply_code::unknown_outcome);
     REQUIRE(here.client.connect());
@@ -228,7 +221,7 @@ TEST_SUITE("fake writes") {
   }
 
   TEST_CASE("a write whose reply is lost is answered unknown, and has happened as a whole") {
-    stage here;
+    stage_with_node here;
     here.client.connector.set_trap(operation::set, trap::lost_after_effect);
     CHECK(here.client.code(here.client.set(here.old, "new")) == reply_code::unknown_outcome);
     CHECK(here.ensemble.data(here.old) == "new");
@@ -241,7 +234,7 @@ TEST_SUITE("fake writes") {
   TEST_CASE("a late replace happens as a whole or not at all") {
     int happened = 0;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-      stage here{{}, seed};
+      stage_with_node here{{}, seed};
       here.client.connector.set_trap(request_kind::replace, trap::lost_then_late);
       CHECK(here.client.code(here.client.replace(here.old, "/q/new")) == reply_code::unknown_outcome);
       here.time.run_for(2s);

@@ -15,8 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto mode = contender_kind::lock;
-
 }  // namespace
 
 TEST_SUITE("direct hand-off") {

@@ -14,8 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto mode = contender_kind::lock;
-
 /// A fast ensemble. Ben has been told by Ann within 10 ms, and nobody is in the queue.
 struct quick_world : direct_world {
   explicit quick_world(lock_settings of = fair) : direct_world{of} {

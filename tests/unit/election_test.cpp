@@ -10,8 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto mode = contender_kind::latch;
-
 }  // namespace
 
 TEST_SUITE("election") {
@@ -23,7 +21,7 @@ TEST_SUITE("election") {
     CHECK(node.starts_with("/q/_c_"));
     CHECK(w.ensemble.data(node) == "ann");
     CHECK(term.fence() == fencing_token{w.ensemble.czxid(node), 0});
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
   }
 
   TEST_CASE("every term has a node of its own, also of one who comes back at once, and of callers of one object") {
@@ -36,14 +34,14 @@ TEST_SUITE("election") {
       last = term.fence();
     };
     for (int i = 0; i < 5; ++i) {
-      w.ann.leave(1, mode);
+      w.ann.leave(1, election_mode);
       check_next(w.elect(w.ann));
     }
-    const auto second = w.ann.enter(2, mode);
-    w.ann.leave(1, mode);
+    const auto second = w.ann.enter(2, election_mode);
+    w.ann.leave(1, election_mode);
     REQUIRE(w.ends(second, outcome::granted));
-    check_next(w.ann.current(2, mode));
-    w.ann.leave(2, mode);
+    check_next(w.ann.current(2, election_mode));
+    w.ann.leave(2, election_mode);
     CHECK(w.queued(0));
     CHECK(w.one.connector().sent(request_kind::requeue) == 0);
   }
@@ -51,16 +49,16 @@ TEST_SUITE("election") {
   TEST_CASE("who comes back stands behind those who waited") {
     elected_world w;
     w.elect(w.ann);
-    const auto ben = w.ben.enter(1, mode);
+    const auto ben = w.ben.enter(1, election_mode);
     REQUIRE(w.queued(2));
-    w.ann.leave(1, mode);
-    const auto again = w.ann.enter(1, mode);
+    w.ann.leave(1, election_mode);
+    const auto again = w.ann.enter(1, election_mode);
     REQUIRE(w.ends(ben, outcome::granted));
     w.time.run_for(1s);
     CHECK(again->what == outcome::waiting);
-    w.ben.leave(1, mode);
+    w.ben.leave(1, election_mode);
     CHECK(w.ends(again, outcome::granted));
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
   }
 
   TEST_CASE("a latch and a lock on one path exclude one another") {
@@ -70,14 +68,14 @@ TEST_SUITE("election") {
     const auto waiting = lock.enter(1, contender_kind::lock);
     REQUIRE(w.queued(2));
     CHECK(waiting->what == outcome::waiting);
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
     REQUIRE(w.ends(waiting, outcome::granted));
-    const auto ann = w.ann.enter(1, mode);
+    const auto ann = w.ann.enter(1, election_mode);
     REQUIRE(w.queued(2));
     CHECK(ann->what == outcome::waiting);
     lock.leave(1, contender_kind::lock);
     CHECK(w.ends(ann, outcome::granted));
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
   }
 
   TEST_CASE("a leader whose node is deleted by an operator learns of it, and stands again with another node") {
@@ -86,9 +84,9 @@ TEST_SUITE("election") {
     w.time.run_for(1s);
     w.ensemble.remove(w.node(term));
     CHECK(w.eventually([&] { return term.loss() == loss_reason::node_deleted; }));
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
     CHECK(w.elect(w.ann).fence() > term.fence());
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
   }
 }
 

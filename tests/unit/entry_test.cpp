@@ -11,13 +11,13 @@ namespace {
 using namespace std::chrono_literals;
 using outcome = detail::waiter::outcome;
 
-struct world {
+struct entry_world {
   simulation time{1};
   fake_ensemble ensemble{time};
   simulated_client one{ensemble};
   simulated_client two{ensemble};
 
-  world() {
+  entry_world() {
     one.connect();
     two.connect();
   }
@@ -39,7 +39,7 @@ struct world {
 
 TEST_SUITE("entry") {
   TEST_CASE("the last number that is given to one child only is granted, and the next refused with what to do") {
-    world w;
+    entry_world w;
     w.ensemble.create_container("/q");
     w.ensemble.set_counter("/q", 2147483646);
     const auto first = w.one.cohort("/q");
@@ -60,7 +60,7 @@ TEST_SUITE("entry") {
   }
 
   TEST_CASE("a request that is stuck is freed by a sync long before the session times out") {
-    world w;
+    entry_world w;
     const auto cohort = w.one.cohort("/q");
     w.one.connector().set_trap(detail::operation::create, trap::stuck);
     const auto start = w.time.now();
@@ -72,7 +72,7 @@ TEST_SUITE("entry") {
 
   TEST_CASE("a first proof that is stuck costs no grant, whatever else is sent shortly before") {
     for (int sixteenths = 0; sixteenths < 4; ++sixteenths) {
-      world w;
+      entry_world w;
       w.ensemble.create("/other");
       const auto timeout = w.one.session_timeout();
       const auto cohort = w.one.cohort("/q");
@@ -93,7 +93,7 @@ TEST_SUITE("entry") {
 
   TEST_CASE("after a short wait, too, a first proof that is stuck costs no grant") {
     for (int part = 1; part <= 6; ++part) {
-      world w;
+      entry_world w;
       const auto timeout = w.two.session_timeout();
       const auto first = w.one.cohort("/q");
       const auto second = w.two.cohort("/q");
@@ -115,7 +115,7 @@ TEST_SUITE("entry") {
   TEST_CASE("a process that has been stopped does not prove faster than others") {
     for (int twelfths = 1; twelfths < 12; ++twelfths) {
       CAPTURE(twelfths);
-      world w;
+      entry_world w;
       const auto timeout = w.one.session_timeout();
       const auto cohort = w.one.cohort("/q");
       CHECK(w.ends(w.enter(w.one, *cohort), outcome::granted));
@@ -130,7 +130,7 @@ TEST_SUITE("entry") {
   }
 
   TEST_CASE("an entry is never adopted from an earlier session (CURATOR-604)") {
-    world w;
+    entry_world w;
     w.ensemble.create_container("/q");
     const auto cohort = w.one.cohort("/q");
     const auto old_session = w.one.run([&] { return w.one.core()->session().info().id; });
@@ -151,7 +151,7 @@ TEST_SUITE("entry") {
   TEST_CASE("a waiter whose predecessor has gone lists once if it was not the only one ahead") {
     for (const int others : {2, 1100}) {
       CAPTURE(others);
-      world w;
+      entry_world w;
       w.ensemble.create_container("/q");
       const auto foreign = w.ensemble.foreign_session(1h);
       std::vector<std::string> ahead;
@@ -181,7 +181,7 @@ TEST_SUITE("entry") {
       "a waiter that has waited long is proved to live before it is granted, one that has not is granted at once") {
     for (const auto waited : {100ms, 50'000ms}) {
       CAPTURE(waited.count());
-      world w;
+      entry_world w;
       const auto holder = w.one.cohort("/q");
       const auto waiter = w.two.cohort("/q");
       REQUIRE(w.ends(w.enter(w.one, *holder), outcome::granted));
@@ -201,7 +201,7 @@ TEST_SUITE("entry") {
   }
 
   TEST_CASE("credentials that are no longer accepted end the grant, and every later call, with that reason") {
-    world w;
+    entry_world w;
     const auto cohort = w.one.cohort("/q");
     REQUIRE(w.ends(w.enter(w.one, *cohort), outcome::granted));
     const auto before = cohort->held();
@@ -220,7 +220,7 @@ TEST_SUITE("entry") {
   }
 
   TEST_CASE("a parent that is reaped as soon as it is there is created again") {
-    world w;
+    entry_world w;
     const auto cohort = w.one.cohort("/q");
     const auto call = w.enter(w.one, *cohort);
     w.time.run_until([&] { return w.ensemble.exists("/q"); }, w.time.now() + 1min);
@@ -231,7 +231,7 @@ TEST_SUITE("entry") {
   }
 
   TEST_CASE("a parent that cannot be created is an error that names it") {
-    world w;
+    entry_world w;
     w.ensemble.forbid(detail::operation::create, "/");
     const auto cohort = w.one.cohort("/a/b/c");
     const auto call = w.enter(w.one, *cohort);

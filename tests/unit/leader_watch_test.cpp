@@ -16,8 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto mode = contender_kind::latch;
-
 /// What a client sees of the election, and what it has seen before.
 class follower {
  public:
@@ -61,13 +59,13 @@ TEST_SUITE("leader watch") {
     REQUIRE(w.eventually([&] { return sees.sees_nobody(); }));  // the path was missing
     const auto ann = w.elect(w.ann);
     REQUIRE(w.eventually([&] { return sees.sees("ann", ann); }));
-    const auto waiting = w.ben.enter(1, mode);
+    const auto waiting = w.ben.enter(1, election_mode);
     REQUIRE(w.queued(2));
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
     REQUIRE(w.ends(waiting, outcome::granted));
-    const auto ben = w.ben.current(1, mode);
+    const auto ben = w.ben.current(1, election_mode);
     REQUIRE(w.eventually([&] { return sees.sees("ben", ben); }));
-    w.ben.leave(1, mode);
+    w.ben.leave(1, election_mode);
     REQUIRE(w.eventually([&] { return sees.sees_nobody(); }));
     CHECK(sees.told() ==
           std::vector<leader_sighting>{
@@ -78,20 +76,20 @@ TEST_SUITE("leader watch") {
     elected_world w;
     follower sees{w.three};
     w.elect(w.ann);
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
     REQUIRE(w.queued(0));
     w.ensemble.reap();
     REQUIRE(w.eventually([&] { return sees.sees_nobody() && w.ensemble.exists("/q"); }));
     w.time.run_for(1s);
     const auto term = w.elect(w.ann);
     CHECK(w.eventually([&] { return sees.sees("ann", term); }));
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
   }
 
   TEST_CASE("candidates that come and go cost a follower nothing, a new leader one list and one read") {
     elected_world w;
     const auto ann = w.elect(w.ann);
-    const auto ben = w.ben.enter(1, mode);
+    const auto ben = w.ben.enter(1, election_mode);
     follower sees{w.three};
     REQUIRE(w.eventually([&] { return sees.sees("ann", ann); }));
     w.three.connector().forget_sent();
@@ -99,13 +97,13 @@ TEST_SUITE("leader watch") {
     w.ensemble.remove(intruder);
     w.time.run_for(1s);
     CHECK(w.three.connector().sent() == 0);
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
     REQUIRE(w.ends(ben, outcome::granted));
-    REQUIRE(w.eventually([&] { return sees.sees("ben", w.ben.current(1, mode)); }));
+    REQUIRE(w.eventually([&] { return sees.sees("ben", w.ben.current(1, election_mode)); }));
     CHECK(w.three.connector().sent(operation::children) == 1);
     CHECK(w.three.connector().sent(operation::get) == 1);
     CHECK(w.three.run([&] { return w.three.core()->session().watched_paths().size(); }) == 1);
-    w.ben.leave(1, mode);
+    w.ben.leave(1, election_mode);
   }
 
   TEST_CASE("nothing is known while there is no connection, nor after the client has been closed") {
@@ -116,7 +114,7 @@ TEST_SUITE("leader watch") {
     w.three.connector().cut();
     CHECK(w.eventually([&] { return !w.three.connected(); }));
     CHECK(sees.now() == leader_sighting{});
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
     term = w.elect(w.ann);
     w.three.connector().heal();
     CHECK(w.eventually([&] { return sees.sees("ann", term); }));
@@ -125,7 +123,7 @@ TEST_SUITE("leader watch") {
     CHECK(w.eventually([&] { return sees.sees("ann", term); }));
     w.three.close();
     CHECK_FALSE(sees.knows());
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
   }
 
   TEST_CASE("what the leader's node says is followed, except that it has been asked to release") {
@@ -140,7 +138,7 @@ TEST_SUITE("leader watch") {
     CHECK(sees.sees("10.0.0.7:9090", term));
     follower late{w.two};
     CHECK(w.eventually([&] { return late.sees("", term); }));
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
   }
 
   TEST_CASE("whoever may not read does not know, and looks again") {
@@ -152,7 +150,7 @@ TEST_SUITE("leader watch") {
     CHECK_FALSE(sees.knows());
     w.ensemble.allow_everything();
     CHECK(w.eventually([&] { return sees.sees("ann", term); }));
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
   }
 
   TEST_CASE("whoever may not create the path knows that nobody leads, and looks again") {
@@ -163,7 +161,7 @@ TEST_SUITE("leader watch") {
     w.ensemble.allow_everything();
     const auto term = w.elect(w.ann);
     CHECK(w.eventually([&] { return sees.sees("ann", term); }));
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
   }
 
   TEST_CASE("a request that is lost is sent again") {
@@ -178,7 +176,7 @@ TEST_SUITE("leader watch") {
         }
         const auto term = w.elect(w.ann);
         CHECK(w.eventually([&] { return sees.sees("ann", term); }));
-        w.ann.leave(1, mode);
+        w.ann.leave(1, election_mode);
       }
     }
   }
@@ -195,7 +193,7 @@ TEST_SUITE("leader watch") {
     watch->open();
     REQUIRE(w.eventually([&] { return watch->now().known; }));
     watch->shut();
-    w.ann.leave(1, mode);
+    w.ann.leave(1, election_mode);
     CHECK(w.queued(0));
     w.three.core()->post([done] { done->notify(); });
     go_on->notify();

@@ -10,15 +10,15 @@ TEST_SUITE("line and parent") {
   TEST_CASE("the path is deleted and taken by others: who follows on our stale number waits for them") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
+    REQUIRE(w.ends(line.enter(1, mode), outcome::granted));
     w.time.run_for(soon);
-    const auto held = line.current(1, lock);
+    const auto held = line.current(1, mode);
     w.remove_path();
     const auto taken = w.take_over();
-    const auto d = line.enter(2, lock);
+    const auto d = line.enter(2, mode);
     w.time.run_for(soon);
     CHECK(held.loss() == loss_reason::node_deleted);
-    line.leave(1, lock);
+    line.leave(1, mode);
     w.time.run_for(1s);
     CHECK(d->what == outcome::waiting);
     w.remove(taken);
@@ -30,21 +30,21 @@ TEST_SUITE("line and parent") {
       CAPTURE(leaves);
       operated_world w;
       simulated_lock line{w.one, "/q", {lock_family::fair}};
-      REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
+      REQUIRE(w.ends(line.enter(1, mode), outcome::granted));
       w.remove_path();
       const auto taken = w.take_over();
-      const auto d = line.enter(2, lock);
-      const auto e = line.enter(3, lock);
+      const auto d = line.enter(2, mode);
+      const auto e = line.enter(3, mode);
       REQUIRE(w.eventually([&] { return w.nodes().size() == 3; }));
       w.time.run_for(2ms);
-      if (leaves) line.leave(1, lock);
+      if (leaves) line.leave(1, mode);
       w.time.run_for(1s);
-      if (!leaves) line.leave(1, lock);
+      if (!leaves) line.leave(1, mode);
       CHECK(d->what == outcome::waiting);
       w.remove(taken);
       REQUIRE(w.ends(d, outcome::granted));
       CHECK(e->what == outcome::waiting);
-      line.leave(2, lock);
+      line.leave(2, mode);
       CHECK(w.ends(e, outcome::granted));
     }
   }
@@ -52,54 +52,54 @@ TEST_SUITE("line and parent") {
   TEST_CASE("the parent of a line is watched: with it go all nodes, before their own watches are set") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
-    const auto b = line.enter(2, lock);
+    REQUIRE(w.ends(line.enter(1, mode), outcome::granted));
+    const auto b = line.enter(2, mode);
     REQUIRE(w.queued(2));
     w.time.run_for(1ms);
-    line.leave(1, lock);
+    line.leave(1, mode);
     REQUIRE(b->what == outcome::granted);
-    const auto c = line.enter(3, lock);
+    const auto c = line.enter(3, mode);
     REQUIRE(w.queued(2));
-    const auto held = line.current(2, lock);
+    const auto held = line.current(2, mode);
     w.remove_path();
     const auto taken = w.take_over();
     w.time.run_for(3ms);
     CHECK(held.loss() == loss_reason::node_deleted);
     CHECK(w.queued(2));  // the one of others, and the third, which has queued again
-    line.leave(2, lock);
-    const auto d = line.enter(4, lock);
+    line.leave(2, mode);
+    const auto d = line.enter(4, mode);
     w.time.run_for(1s);
     CHECK(c->what == outcome::waiting);
     w.remove(taken);
     REQUIRE(w.ends(c, outcome::granted));
-    line.leave(3, lock);
+    line.leave(3, mode);
     CHECK(w.ends(d, outcome::granted));
   }
 
   TEST_CASE("the watch on the parent goes with its session: numbers are not compared under the next without another") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
-    const auto before = line.enter(2, lock);
+    REQUIRE(w.ends(line.enter(1, mode), outcome::granted));
+    const auto before = line.enter(2, mode);
     REQUIRE(w.queued(2));
-    line.leave(1, lock);
+    line.leave(1, mode);
     REQUIRE(w.ends(before, outcome::granted));
-    line.leave(2, lock);
+    line.leave(2, mode);
     REQUIRE(w.queued(0));
     w.ensemble.expire(w.session(w.one));
     w.time.run_for(1s);
     REQUIRE(w.one.connect());
-    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
+    REQUIRE(w.ends(line.enter(1, mode), outcome::granted));
     const auto number = detail::parse_contender(detail::last_component(w.nodes()[0]))->number;
     w.remove_path();
     const auto taken = w.take_over();
     w.ensemble.set_counter("/q", static_cast<int>(number) + 1);
-    const auto held = line.current(1, lock);
-    const auto d = line.enter(2, lock);
+    const auto held = line.current(1, mode);
+    const auto d = line.enter(2, mode);
     REQUIRE(w.eventually([&] { return w.nodes().size() == 2; }));
     w.time.run_for(2ms);
     REQUIRE(held);
-    line.leave(1, lock);
+    line.leave(1, mode);
     w.time.run_for(1s);
     CHECK(d->what == outcome::waiting);
     w.remove(taken);
@@ -109,14 +109,14 @@ TEST_SUITE("line and parent") {
   TEST_CASE("the same, and the stale one stays: the one behind looks for itself") {
     operated_world w;
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
-    const auto held = line.current(1, lock);
+    REQUIRE(w.ends(line.enter(1, mode), outcome::granted));
+    const auto held = line.current(1, mode);
     w.remove_path();
     const auto taken = w.take_over();
-    const auto d = line.enter(2, lock);
+    const auto d = line.enter(2, mode);
     w.time.run_for(soon);
     CHECK(held.loss() == loss_reason::node_deleted);
-    line.leave(1, lock);
+    line.leave(1, mode);
     w.time.run_for(1s);
     CHECK(d->what == outcome::waiting);
     w.remove(taken);

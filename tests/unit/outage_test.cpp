@@ -21,20 +21,20 @@ using namespace std::chrono_literals;
 using outcome = detail::waiter::outcome;
 
 constexpr auto T = 4s;  // the session timeout
-const detail::session_info ours{.id = 7, .timeout = T, .server = "10.0.0.1:2181"};
+const detail::session_info our_session{.id = 7, .timeout = T, .server = "10.0.0.1:2181"};
 
 /// A client, what its observer is told of outages, and a lock of it.
-struct world {
+struct outage_world {
   std::mutex mutex;
   std::vector<client_event> told;
   scripted_client client;
   std::shared_ptr<detail::cohort> lock;
 
-  explicit world(std::chrono::milliseconds connect_timeout = 10s) : client{options(connect_timeout)} {
+  explicit outage_world(std::chrono::milliseconds connect_timeout = 10s) : client{options(connect_timeout)} {
     lock = std::make_shared<detail::cohort>(client.core, "/q", detail::contender_kind::lock, detail::cohort_options{});
     lock->open();
   }
-  ~world() {
+  ~outage_world() {
     lock->shut();
     client.own->run([this] { client.core->close([] {}); });
     client.advance(1min);  // beyond `close_timeout`: what has no answer is given up
@@ -51,7 +51,7 @@ struct world {
   }
   void connect() {
     client.opener->opens();
-    client.opener->connects(ours);
+    client.opener->connects(our_session);
   }
   std::shared_ptr<detail::waiter> call(detail::duration timeout) {
     const auto until = detail::end_of_call(timeout, client.now);
@@ -78,7 +78,7 @@ bool is_unreachable(const detail::waiter& who) {
 
 TEST_SUITE("outage") {
   TEST_CASE("a try fails when there has been no connection within connect_timeout, and waits for that long") {
-    world w{10s};
+    outage_world w{10s};
     w.client.opener->opens();
     w.client.advance(3s);
     const auto early = w.call(0s);
@@ -90,12 +90,12 @@ TEST_SUITE("outage") {
     CHECK(early->why->path == "/q");
     w.client.advance(1s);
     CHECK(is_unreachable(*w.call(0s)));  // at once
-    w.client.opener->connects(ours);
+    w.client.opener->connects(our_session);
     CHECK(w.call(0s)->what == outcome::waiting);  // for the answer
   }
 
   TEST_CASE("a call with a timeout fails likewise when its time is over, and is refused during a short outage") {
-    world w{10s};
+    outage_world w{10s};
     w.client.opener->opens();
     const auto within = w.call(9s);
     const auto beyond = w.call(11s);
@@ -108,7 +108,7 @@ TEST_SUITE("outage") {
   }
 
   TEST_CASE("once there was a connection, a try is refused for the session timeout, then it fails") {
-    world w{10s};
+    outage_world w{10s};
     w.connect();
     w.client.opener->disconnects();
     CHECK(w.call(0s)->what == outcome::refused);
@@ -116,7 +116,7 @@ TEST_SUITE("outage") {
     CHECK(w.call(0s)->what == outcome::refused);
     w.client.advance(1ms);
     CHECK(is_unreachable(*w.call(0s)));
-    w.client.opener->connects(ours);
+    w.client.opener->connects(our_session);
     w.client.opener->disconnects();
     CHECK(w.call(0s)->what == outcome::refused);
   }
@@ -125,7 +125,7 @@ TEST_SUITE("outage") {
     const auto longest = std::chrono::milliseconds{T} * 2 / 3;
     for (const std::chrono::milliseconds silent : {2000ms, 3600'000ms}) {
       CAPTURE(silent.count());
-      world w{10s};
+      outage_world w{10s};
       w.connect();
       w.client.ask();
       w.client.opener->answers_everything();
@@ -140,7 +140,7 @@ TEST_SUITE("outage") {
   }
 
   TEST_CASE("calls without a limit wait, and a cancelled one is false however long the outage") {
-    world w{10s};
+    outage_world w{10s};
     w.client.opener->opens();
     const auto patient = w.call(detail::duration::max());
     std::stop_source stop;
@@ -154,7 +154,7 @@ TEST_SUITE("outage") {
   }
 
   TEST_CASE("the same for the places of a fair line") {
-    world w{10s};
+    outage_world w{10s};
     const auto line = std::make_shared<detail::fair_line>(w.client.core, "/q");
     w.client.opener->opens();
     w.client.advance(10s);
@@ -174,7 +174,7 @@ TEST_SUITE("outage") {
   }
 
   TEST_CASE("a call of any kind that goes on while its lock object is destroyed is told so") {
-    world w{10s};
+    outage_world w{10s};
     w.connect();
     const auto line = std::make_shared<detail::fair_line>(w.client.core, "/q");
     const auto fair = w.client.own->run([&] { return line->enter(7, detail::end_of_call(1h, w.client.now)); });
@@ -191,7 +191,7 @@ TEST_SUITE("outage") {
 
   TEST_CASE("it is reported after connect_timeout, then at growing intervals, with its calls; and so is its end") {
     const log_lines lines{log_level::warning};
-    world w{10s};
+    outage_world w{10s};
     w.client.opener->opens();
     const auto one = w.call(detail::duration::max());
     const auto two = w.call(detail::duration::max());
@@ -204,7 +204,7 @@ TEST_SUITE("outage") {
           "the network outage_ms=10000 waiting_calls=2");
     w.client.advance(65s);
     CHECK(lines.with("no server of").size() == 3);  // at 20 s and 40 s
-    w.client.opener->connects(ours);
+    w.client.opener->connects(our_session);
     REQUIRE(lines.all().size() == 4);
     CHECK(lines.all()[3] ==
           "connected with a new session server=10.0.0.1:2181 session=0x7 session_timeout_ms=4000 outage_ms=75000");
@@ -218,7 +218,7 @@ TEST_SUITE("outage") {
   }
 
   TEST_CASE("in the end ten minutes pass between two reports") {
-    world w{1s};
+    outage_world w{1s};
     w.client.opener->opens();
     w.client.advance(100h);
     const auto told = w.outages();
@@ -227,11 +227,11 @@ TEST_SUITE("outage") {
 
   TEST_CASE("an outage shorter than connect_timeout is not reported, nor one of a client that is closed") {
     const log_lines lines{log_level::warning};
-    world w{10s};
+    outage_world w{10s};
     w.connect();
     w.client.opener->disconnects();
     w.client.advance(9s);
-    w.client.opener->connects(ours);
+    w.client.opener->connects(our_session);
     CHECK(lines.with("no server").empty());
     w.client.opener->disconnects();
     w.client.own->run([&] { w.client.core->close([] {}); });
@@ -243,7 +243,7 @@ TEST_SUITE("outage") {
   TEST_CASE("a try on a server that does not answer ends with half of the session timeout, or connect_timeout") {
     for (const auto& [connect_timeout, expected] : {std::pair{10s, T / 2}, std::pair{1s, 1s}, std::pair{0s, T / 2}}) {
       CAPTURE(connect_timeout.count());
-      world w{connect_timeout};
+      outage_world w{connect_timeout};
       w.connect();
       const auto call = w.call(0s);
       w.client.advance(expected - 1ms);
@@ -255,10 +255,10 @@ TEST_SUITE("outage") {
 
   TEST_CASE("a connection that is lost, and a session that is over, are a line each") {
     const log_lines lines{log_level::info};
-    world w;
+    outage_world w;
     w.connect();
     w.client.opener->disconnects();
-    w.client.opener->connects(ours);
+    w.client.opener->connects(our_session);
     w.client.opener->expires();
     CHECK(lines.all() == std::vector<std::string>{
                              "connected with a new session server=10.0.0.1:2181 session=0x7 session_timeout_ms=4000",

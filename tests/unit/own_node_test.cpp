@@ -26,8 +26,8 @@ struct parties {
 TEST_SUITE("own node") {
   TEST_CASE("a waiter whose node is deleted is not let in with the one behind it, but queues again") {
     for (const auto& who :
-         {parties{lock_family::turns, lock, lock, lock, false}, parties{lock_family::fair, lock, lock, lock, false},
-          parties{lock_family::fair, lock, lock, lock, true},
+         {parties{lock_family::turns, mode, mode, mode, false}, parties{lock_family::fair, mode, mode, mode, false},
+          parties{lock_family::fair, mode, mode, mode, true},
           parties{lock_family::shared, contender_kind::write, contender_kind::read, contender_kind::write, false}}) {
       for (const bool proofs : {true, false}) {
         for (const auto waited : {20ms, 60'000ms}) {
@@ -69,25 +69,25 @@ TEST_SUITE("own node") {
         simulated_lock of_a{w.two, "/q", {family}};
         simulated_lock of_b{w.one, "/q", {family}};
         simulated_lock newcomer{w.three, "/q", {family}};
-        REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
-        const auto b = of_b.enter(1, lock);
+        REQUIRE(w.ends(of_a.enter(1, mode), outcome::granted));
+        const auto b = of_b.enter(1, mode);
         REQUIRE(w.queued(2));
         const auto nodes = w.nodes();
         w.remove(nodes[waiter_first ? 1 : 0]);
         w.remove(nodes[waiter_first ? 0 : 1]);
         w.remove("/q");
         const auto taken = w.take_over();
-        const auto c = newcomer.enter(1, lock);
+        const auto c = newcomer.enter(1, mode);
         w.time.run_for(soon);
-        CHECK_FALSE(of_a.current(1, lock));
-        CHECK_FALSE(of_b.current(1, lock));
+        CHECK_FALSE(of_a.current(1, mode));
+        CHECK_FALSE(of_b.current(1, mode));
         if (waiter_first) CHECK(b->what == outcome::waiting);
-        if (b->what == outcome::granted) of_b.leave(1, lock);
+        if (b->what == outcome::granted) of_b.leave(1, mode);
         w.time.run_for(1s);
         CHECK(c->what == outcome::waiting);
         w.remove(taken);
-        REQUIRE(w.eventually([&] { return c->what == outcome::granted || of_b.current(1, lock); }));
-        CHECK_FALSE((newcomer.current(1, lock) && of_b.current(1, lock)));
+        REQUIRE(w.eventually([&] { return c->what == outcome::granted || of_b.current(1, mode); }));
+        CHECK_FALSE((newcomer.current(1, mode) && of_b.current(1, mode)));
       }
     }
   }
@@ -96,7 +96,7 @@ TEST_SUITE("own node") {
     operated_world w;
     simulated_lock other{w.two, "/q", {lock_family::fair}};
     simulated_lock line{w.one, "/q", {lock_family::fair}};
-    REQUIRE(w.ends(other.enter(1, lock), outcome::granted));
+    REQUIRE(w.ends(other.enter(1, mode), outcome::granted));
     const auto place = line.make_place();
     REQUIRE(w.ends(line.queue(place, 1), outcome::granted));
     REQUIRE(w.queued(2));
@@ -112,7 +112,7 @@ TEST_SUITE("own node") {
         CAPTURE(static_cast<int>(family));
         CAPTURE(held_for.count());
         operated_world w{false};
-        const auto mode = family == lock_family::shared ? contender_kind::read : lock;
+        const auto mode = family == lock_family::shared ? contender_kind::read : contender_kind::lock;
         simulated_lock of_a{w.one, "/q", {family}};
         REQUIRE(w.ends(of_a.enter(1, mode), outcome::granted));
         const auto held = of_a.current(1, mode);
@@ -127,8 +127,8 @@ TEST_SUITE("own node") {
   TEST_CASE("a holder that asks for its stop token at once watches its node at once") {
     operated_world w{false};
     simulated_lock of_a{w.one, "/q", {lock_family::turns}};
-    REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
-    const auto held = of_a.current(1, lock);
+    REQUIRE(w.ends(of_a.enter(1, mode), outcome::granted));
+    const auto held = of_a.current(1, mode);
     held.stop_token();
     CHECK(w.one.connector().sent(operation::get) == 1);
     w.time.run_for(3ms);
@@ -144,20 +144,20 @@ TEST_SUITE("own node") {
       operated_world w{false};
       simulated_lock of_a{w.one, "/q", {family}};
       for (int i = 0; i < 50; ++i) {
-        REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
+        REQUIRE(w.ends(of_a.enter(1, mode), outcome::granted));
         w.time.run_for(1ms);
-        of_a.leave(1, lock);
+        of_a.leave(1, mode);
         w.time.run_for(1ms);
       }
       CHECK(w.one.connector().sent(operation::get) == 0);
     }
     operated_world w{false};
     simulated_lock of_a{w.one, "/q", {lock_family::turns}};
-    REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
+    REQUIRE(w.ends(of_a.enter(1, mode), outcome::granted));
     for (std::uint64_t i = 2; i < 100; ++i) {
-      const auto next = of_a.enter(i, lock);
+      const auto next = of_a.enter(i, mode);
       w.time.run_for(1ms);
-      of_a.leave(i - 1, lock);
+      of_a.leave(i - 1, mode);
       REQUIRE(next->what == outcome::granted);
     }
     CHECK(w.one.connector().sent(operation::get) == 1);
@@ -167,13 +167,13 @@ TEST_SUITE("own node") {
     operated_world w{false};
     simulated_lock other{w.two, "/q", {lock_family::turns}};
     simulated_lock of_b{w.one, "/q", {lock_family::turns}};
-    REQUIRE(w.ends(other.enter(1, lock), outcome::granted));
+    REQUIRE(w.ends(other.enter(1, mode), outcome::granted));
     w.one.connector().forget_sent();
-    const auto b = of_b.enter(1, lock);
+    const auto b = of_b.enter(1, mode);
     w.time.run_for(500ms);
     CHECK(w.one.connector().sent(operation::get) == 2);  // the one ahead, and its own
     CHECK(w.one.connector().sent() == 4);
-    other.leave(1, lock);
+    other.leave(1, mode);
     REQUIRE(w.ends(b, outcome::granted));
     w.time.run_for(500ms);
     CHECK(w.one.connector().sent() == 4);
@@ -186,20 +186,20 @@ TEST_SUITE("own node") {
       simulated_lock of_a{w.two, "/q", {family}};
       simulated_lock of_b{w.one, "/q", {family}};
       simulated_lock of_d{w.three, "/q", {family}};
-      REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
-      const auto b = of_b.enter(1, lock);
+      REQUIRE(w.ends(of_a.enter(1, mode), outcome::granted));
+      const auto b = of_b.enter(1, mode);
       REQUIRE(w.queued(2));
-      const auto d = of_d.enter(1, lock);
+      const auto d = of_d.enter(1, mode);
       REQUIRE(w.queued(3));
       w.one.connector().latest()->lose_connection();
       w.one.connector().latest()->open_hole(100ms);
       w.remove(w.nodes()[1]);
-      of_a.leave(1, lock);
+      of_a.leave(1, mode);
       REQUIRE(w.ends(d, outcome::granted));
       w.time.run_for(1s);
       CHECK(w.one.connected());
       CHECK(b->what == outcome::waiting);
-      of_d.leave(1, lock);
+      of_d.leave(1, mode);
       CHECK(w.ends(b, outcome::granted));
     }
   }
@@ -211,20 +211,20 @@ TEST_SUITE("own node") {
       simulated_lock of_a{w.two, "/q", {lock_family::turns}};
       simulated_lock of_b{w.one, "/q", {lock_family::turns}};
       simulated_lock of_d{w.three, "/q", {lock_family::turns}};
-      REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
+      REQUIRE(w.ends(of_a.enter(1, mode), outcome::granted));
       w.time.run_for(100ms);
       const auto watches = w.ensemble.watches();
-      const auto b = of_b.enter(1, lock);
+      const auto b = of_b.enter(1, mode);
       REQUIRE(w.eventually([&] { return w.ensemble.watches() == watches + 1; }));  // the one ahead
       w.time.pause(w.one.process(), w.time.now() + 200ms);
       w.remove(w.nodes()[1]);
-      const auto d = of_d.enter(1, lock);
+      const auto d = of_d.enter(1, mode);
       w.time.run_for(100ms);
-      of_a.leave(1, lock);
+      of_a.leave(1, mode);
       REQUIRE(w.ends(d, outcome::granted));
       w.time.run_for(1s);
       CHECK(b->what == outcome::waiting);
-      of_d.leave(1, lock);
+      of_d.leave(1, mode);
       CHECK(w.ends(b, outcome::granted));
     }
   }
@@ -239,20 +239,20 @@ TEST_SUITE("own node") {
       simulated_lock of_a{w.two, "/q", {lock_family::turns}};
       simulated_lock of_b{w.one, "/q", {lock_family::turns}};
       simulated_lock of_d{w.three, "/q", {lock_family::turns}};
-      REQUIRE(w.ends(of_a.enter(1, lock), outcome::granted));
+      REQUIRE(w.ends(of_a.enter(1, mode), outcome::granted));
       w.time.run_for(100ms);
       const auto watches = w.ensemble.watches();
-      const auto b = of_b.enter(1, lock);
+      const auto b = of_b.enter(1, mode);
       REQUIRE(w.queued(2));
       CHECK(w.ensemble.watches() == watches + 1);  // the one ahead
-      const auto d = of_d.enter(1, lock);
+      const auto d = of_d.enter(1, mode);
       REQUIRE(w.queued(3));
       if (room) {
         for (const auto& each : others) w.remove(each);
         w.time.run_for(100ms);
-        w.another.leave(99, lock);  // what goes makes others look for room
+        w.another.leave(99, mode);  // what goes makes others look for room
         w.time.run_for(100ms);
-        REQUIRE(w.ends(w.another.enter(99, lock), outcome::granted));
+        REQUIRE(w.ends(w.another.enter(99, mode), outcome::granted));
         w.remove(w.nodes()[1]);
         w.time.run_for(soon);
         CHECK(w.queued(3));  // it has queued again
@@ -260,11 +260,11 @@ TEST_SUITE("own node") {
         w.remove(w.nodes()[1]);
       }
       w.time.run_for(1s);
-      of_a.leave(1, lock);
+      of_a.leave(1, mode);
       REQUIRE(w.ends(d, outcome::granted));
       w.time.run_for(1s);
       CHECK(b->what == outcome::waiting);
-      of_d.leave(1, lock);
+      of_d.leave(1, mode);
       CHECK(w.ends(b, outcome::granted));
     }
   }
@@ -278,20 +278,20 @@ TEST_SUITE("own node") {
       w.use_up_watches();
       w.time.run_for(100ms);
       simulated_lock line{w.one, "/q", {lock_family::fair}};
-      REQUIRE(w.ends(line.enter(1, lock), outcome::granted));
-      const auto b = line.enter(2, lock);
+      REQUIRE(w.ends(line.enter(1, mode), outcome::granted));
+      const auto b = line.enter(2, mode);
       REQUIRE(w.queued(2));
       w.time.run_for(1s);
       if (deleted) w.remove(w.nodes()[1]);
       w.time.run_for(1s);
       w.one.connector().forget_sent();
-      line.leave(1, lock);
+      line.leave(1, mode);
       REQUIRE(b->what == outcome::granted);
       CHECK(w.one.connector().sent(operation::get) == 1);
-      const auto held = line.current(2, lock);
+      const auto held = line.current(2, mode);
       w.time.run_for(soon);
       CHECK(static_cast<bool>(held) == !deleted);
-      line.leave(2, lock);
+      line.leave(2, mode);
       CHECK(w.queued(0));
     }
   }

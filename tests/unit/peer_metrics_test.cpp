@@ -20,8 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 using verb = detail::peer_message::verb;
 
-constexpr auto mode = contender_kind::lock;
-
 /// Two clients with ports and a lock of each, and a port that says what the test wants.
 struct peer_world {
   simulation time{1};

@@ -31,8 +31,6 @@ struct left_behind : calm_world {
   simulated_lock lock;
 };
 
-constexpr auto families = {lock_family::turns, lock_family::fair, lock_family::shared};
-
 }  // namespace
 
 TEST_SUITE("refused deletion") {

@@ -13,8 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto mode = contender_kind::lock;
-
 /// He has been let in by a list that showed two others behind him: they wait, number after number.
 template <lock_family Family>
 struct among_others : habitual<Family> {

@@ -12,8 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto mode = contender_kind::lock;
-
 using of_turns = habitual<lock_family::turns>;
 using of_places = habitual<lock_family::fair>;
 

@@ -14,7 +14,7 @@ namespace latchkey::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using of = detail::step::operation;
+using step_kind = detail::step::operation;
 using result = commit_result::outcome;
 
 /// A transaction that writes "/data", in the ways that differ in what tells of them.
@@ -186,8 +186,9 @@ TEST_SUITE("transaction answers") {
         CAPTURE(itself);
         holding w;
         w.one.connector().set_trap(operation::transact, fate);
-        const auto begun = itself ? w.begin({.steps = {create("/made"), set(), {.what = of::remove, .path = "/made"}}})
-                                  : w.begin({.steps = {set(0)}});
+        const auto begun =
+            itself ? w.begin({.steps = {create("/made"), set(), {.what = step_kind::remove, .path = "/made"}}})
+                   : w.begin({.steps = {set(0)}});
         if (!itself) w.ensemble.change("/data", "new");
         const auto ended = w.end(begun);
         REQUIRE(ended);

@@ -13,10 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using detail::step;
-using of = step::operation;
+using step_kind = step::operation;
 using result = commit_result::outcome;
-
-constexpr auto families = {lock_family::turns, lock_family::fair, lock_family::shared};
 
 }  // namespace
 
@@ -85,7 +83,7 @@ TEST_SUITE("transaction") {
       CHECK(refused({create("/no/parent"), set()}) == "refused: step 0, ZNONODE");
       CHECK(refused({set(), set(-1, "/kept")}) == "refused: step 1, ZNOAUTH");
       CHECK(refused({set(), create("/kept")}) == "refused: step 1, ZNODEEXISTS");
-      CHECK(refused({set(), {.what = of::check, .path = "/none"}}) == "refused: step 1, ZNONODE");
+      CHECK(refused({set(), {.what = step_kind::check, .path = "/none"}}) == "refused: step 1, ZNONODE");
       CHECK(to_string(*w.end(w.begin({{create("/no/marker"), set()}, true, releases}))) == "refused: marker, ZNONODE");
       CHECK_FALSE(w.written());
       w.time.run_for(20s);

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr time_point start{1000s};
+constexpr time_point begin{1000s};
 
 /// With T = 24 s: one unit of the proof is a second.
 struct settings {
@@ -33,15 +33,15 @@ class warned_holder {
   warned_holder(const settings& with, std::function<duration()> round_trip)
       : with_{with}, round_trip_{std::move(round_trip)} {
     const session_timing timing{24s, with.server_tick, with.trusts_network};
-    clock_.begin(timing, start - 24h);
-    clock_.connected(start - 24h);
+    clock_.begin(timing, begin - 24h);
+    clock_.connected(begin - 24h);
     if (!with.trusts_network) send_beat();
     at(now_ + 24s + with.locked_after, [this] { send(evidence::committed, [this] { on_granted(); }); });
   }
 
   /// @returns the least that was left of the lease, from T/12 after the call that asked for the warning.
   duration least_left(duration time) {
-    const auto end = start + time;
+    const auto end = begin + time;
     while (events_.begin()->first < end) {
       const auto [when, what] = *events_.begin();
       events_.erase(events_.begin());
@@ -107,8 +107,8 @@ class warned_holder {
   const std::function<duration()> round_trip_;
   liveness_clock clock_;
   std::multimap<time_point, std::function<void()>> events_;
-  time_point now_ = start;
-  time_point answered_ = start;
+  time_point now_ = begin;
+  time_point answered_ = begin;
   time_point synced_{};
   time_point checked_from_ = never;
   std::optional<time_point> beat_;
@@ -198,25 +198,25 @@ TEST_SUITE("warning clock") {
       while (const auto what = all.take_due(valid_until, now)) what();
     };
     CHECK(all.longest() == 0s);
-    CHECK(all.next(start, start) == never);
-    all.add(2s, start, [&] { given.push_back(2); });
-    all.add(3s, start, [&] { given.push_back(3); });
-    const auto unwanted = all.add(4s, start, [&] { given.push_back(4); });
-    all.add(1s, start + 30s, [&] { given.push_back(1); });
+    CHECK(all.next(begin, begin) == never);
+    all.add(2s, begin, [&] { given.push_back(2); });
+    all.add(3s, begin, [&] { given.push_back(3); });
+    const auto unwanted = all.add(4s, begin, [&] { given.push_back(4); });
+    all.add(1s, begin + 30s, [&] { given.push_back(1); });
     CHECK(all.longest() == 4s);
     all.remove(unwanted);
     CHECK(all.longest() == 3s);
-    CHECK(all.next(start + 10s, start) == start + 7s);
-    give(start + 10s, start + 7s - 1ns);
+    CHECK(all.next(begin + 10s, begin) == begin + 7s);
+    give(begin + 10s, begin + 7s - 1ns);
     CHECK(given.empty());
-    give(start + 10s, start + 8s);
+    give(begin + 10s, begin + 8s);
     CHECK(given == std::vector{3, 2});
-    CHECK(all.next(start + 10s, start + 8s) == start + 30s);
-    give(start + 20s, start + 30s - 1ns);
+    CHECK(all.next(begin + 10s, begin + 8s) == begin + 30s);
+    give(begin + 20s, begin + 30s - 1ns);
     CHECK(given.size() == 2);
-    give(start + 40s, start + 30s);
+    give(begin + 40s, begin + 30s);
     CHECK(given.size() == 2);
-    give(time_point::min(), start + 40s);
+    give(time_point::min(), begin + 40s);
     CHECK(given == std::vector{3, 2, 1});
     CHECK(all.longest() == 0s);
   }

@@ -27,6 +27,9 @@ std::string fresh_path();
 /// @returns options with a short session.
 client_options quick(std::chrono::milliseconds session_timeout = 4s);
 
+/// Of sessions that do not expire within a test.
+inline constexpr auto long_session = 40s;
+
 /// How long something may take that takes milliseconds on an idle machine: scaled for sanitizers, a limit and not a
 /// pace.
 std::chrono::milliseconds patience();
@@ -45,6 +48,9 @@ bool eventually(Predicate pred) {
 
 /// @returns the names of the contenders at `path`, in the order of the queue.
 std::vector<std::string> queue_at(const std::string& path);
+
+/// @returns whether it is the name of a reader.
+inline bool is_reader(const std::string& node) { return node.find("__READ__") != std::string::npos; }
 
 /// Waits until `count` contenders are in the queue at `path`.
 bool queued(const std::string& path, std::size_t count);

@@ -19,6 +19,9 @@ using outcome = detail::waiter::outcome;
 using detail::contender_kind;
 using detail::operation;
 
+inline constexpr auto mode = contender_kind::lock;  // of the locks under test, unless a test says otherwise
+inline constexpr auto families = {lock_family::turns, lock_family::fair, lock_family::shared};
+
 /// Runs until nothing of these clients is under way: answers to come would keep them alive for ever.
 inline void conclude(simulation& time, std::initializer_list<simulated_client*> clients) {
   for (auto* const each : clients) each->connector().heal();

@@ -11,6 +11,8 @@
 
 namespace latchkey::testing {
 
+inline constexpr auto election_mode = contender_kind::latch;
+
 /// Two candidates, and a third client that follows.
 struct elected_world : calm_world {
   simulated_client three{ensemble};
@@ -20,8 +22,8 @@ struct elected_world : calm_world {
   elected_world() { three.connect(); }
 
   grant elect(simulated_lock& who, std::uint64_t fiber = 1) {
-    REQUIRE(ends(who.enter(fiber, contender_kind::latch), outcome::granted));
-    return who.current(fiber, contender_kind::latch);
+    REQUIRE(ends(who.enter(fiber, election_mode), outcome::granted));
+    return who.current(fiber, election_mode);
   }
 };
 

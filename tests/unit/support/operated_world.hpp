@@ -21,8 +21,6 @@ using detail::reply_code;
 /// A moment, a read and its answer on a calm ensemble.
 inline constexpr auto soon = 10ms + 5ms;
 
-inline constexpr auto lock = contender_kind::lock;
-
 struct operated_world : calm_world {
   simulated_client three{ensemble};
   simulated_lock another{one, "/another", {lock_family::turns}};
