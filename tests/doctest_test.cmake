@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #[=[
-latchkey_doctest(NAME <target> LABELS <label>... [SUITES <suite>...] [TIMEOUT <seconds>])
+latchkey_doctest(NAME <target> LABELS <label>... [SUITES <suite>... [TIMED <suite>...]] [SERVERS] [TIMEOUT <seconds>])
 
 Registers the doctest program <target> with CTest: an entry per test suite of SUITES, or one for all of it.
 - An entry whose filter matches no test case fails, although doctest then exits with 0.
 - With SUITES, one more entry fails when the program has a test case outside of them: no test stays behind unnoticed.
-- Labels: `unit` (no server), `integration` and `interop` (an ensemble each: one at a time), `tsan` (uses no fiber: runs under TSan too), ...
+- Labels: `unit` (no server), `integration` and `interop` (an ensemble each, as with SERVERS), `tsan` (uses no fiber: runs under TSan too), ...
+- Entries with servers mostly wait, so some run at a time, in lanes. In the timed lane, one at a time, are the suites of
+  TIMED: their cases measure a time, each for a reason that stands beside its name. All others assert states, whatever
+  the speed of the machine, and share the calm lanes.
+- Entries without servers compute. They yield to those of the lanes.
 - TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for those that start servers 300.
 ]=]
 
@@ -16,8 +20,31 @@ add_library(doctest_main OBJECT
 target_compile_features(doctest_main PRIVATE cxx_std_20)
 target_link_libraries(doctest_main PUBLIC doctest::doctest)
 
+# What computes, and need not be in time.
+find_program(NICE_PROGRAM nice)
+set(latchkey_in_background)
+if(NICE_PROGRAM)
+  set(latchkey_in_background "${NICE_PROGRAM}" -n 19)
+endif()
+
+# Entries of one lane run one at a time, and begin before what only computes.
+function(latchkey_lane entry lane)
+  set_tests_properties("${entry}" PROPERTIES RESOURCE_LOCK "${lane}" COST 1000)
+endfunction()
+
+# The calm lanes take turns.
+function(latchkey_calm_lane entry)
+  get_property(last GLOBAL PROPERTY latchkey_last_calm_lane)
+  set(next 1)
+  if(last EQUAL 1)
+    set(next 2)
+  endif()
+  set_property(GLOBAL PROPERTY latchkey_last_calm_lane ${next})
+  latchkey_lane("${entry}" "calm ${next}")
+endfunction()
+
 function(latchkey_doctest)
-  cmake_parse_arguments(arg "" "NAME;TIMEOUT" "LABELS;SUITES" ${ARGN})
+  cmake_parse_arguments(arg "SERVERS" "NAME;TIMEOUT" "LABELS;SUITES;TIMED" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_LABELS)
     message(FATAL_ERROR "latchkey_doctest: NAME and LABELS are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -28,10 +55,10 @@ function(latchkey_doctest)
   endforeach()
 
   set(timeout 120)
-  set(of_servers)
-  if("integration" IN_LIST arg_LABELS OR "interop" IN_LIST arg_LABELS)
-    # They mostly wait: what needs a processor runs meanwhile, so they begin first.
-    set(of_servers RESOURCE_LOCK ensemble COST 1000)
+  set(run ${latchkey_in_background})
+  if(arg_SERVERS OR "integration" IN_LIST arg_LABELS OR "interop" IN_LIST arg_LABELS)
+    set(arg_SERVERS TRUE)
+    set(run)
     set(timeout 300)
   endif()
   if(arg_TIMEOUT)
@@ -39,13 +66,12 @@ function(latchkey_doctest)
   endif()
 
   target_link_libraries(${arg_NAME} PRIVATE doctest_main)
-  target_compile_options(${arg_NAME} PRIVATE ${LATCHKEY_TEST_PROGRAM_OPTIONS})
 
   set(entries)
   if(arg_SUITES)
     foreach(suite IN LISTS arg_SUITES)
       list(APPEND entries "${arg_NAME}: ${suite}")
-      add_test(NAME "${arg_NAME}: ${suite}" COMMAND ${arg_NAME} --no-colors=true "--test-suite=${suite}")
+      add_test(NAME "${arg_NAME}: ${suite}" COMMAND ${run} $<TARGET_FILE:${arg_NAME}> --no-colors=true "--test-suite=${suite}")
     endforeach()
     list(JOIN arg_SUITES "," all_suites)
     set(rest "${arg_NAME}: no test outside of the listed suites")
@@ -54,14 +80,24 @@ function(latchkey_doctest)
       LABELS "${arg_LABELS}" TIMEOUT 60 PASS_REGULAR_EXPRESSION "passing the current filters: 0\n")
   else()
     list(APPEND entries "${arg_NAME}")
-    add_test(NAME "${arg_NAME}" COMMAND ${arg_NAME} --no-colors=true)
+    add_test(NAME "${arg_NAME}" COMMAND ${run} $<TARGET_FILE:${arg_NAME}> --no-colors=true)
   endif()
   set_tests_properties(${entries} PROPERTIES
     LABELS "${arg_LABELS}"
     TIMEOUT ${timeout}
-    ${of_servers}
     # Beside the exit code, not instead of it, as PASS_REGULAR_EXPRESSION would be.
     FAIL_REGULAR_EXPRESSION "\\[doctest\\] test cases: +0 \\|")
+
+  if(arg_SERVERS)
+    list(TRANSFORM arg_TIMED PREPEND "${arg_NAME}: ")
+    foreach(entry IN LISTS entries)
+      if(entry IN_LIST arg_TIMED)
+        latchkey_lane("${entry}" timed)
+      else()
+        latchkey_calm_lane("${entry}")
+      endif()
+    endforeach()
+  endif()
 
   if("tsan" IN_LIST arg_LABELS)
     add_dependencies(tsan_tests ${arg_NAME})

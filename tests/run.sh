@@ -9,6 +9,8 @@
 #   --tsan    the tests without fibers, under TSan
 #   LABEL     only tests with this label: unit, integration, interop, testcluster, package, model, chaos, ...
 #
+# With LATCHKEY_LONG in the environment, as in CI, tests that repeat something at random do so more often.
+#
 # Options may be combined: each names a stage, and the stages run in the order above. While the tests of one run, the next
 # is built. A stage that cannot be built counts as one failure, and the next one begins. With CI=true warnings are errors.
 #
@@ -105,7 +107,8 @@ run_tests() {
   heading "running the tests of the preset $preset"
   rm -f "$folder/tests.xml"
   # The sizes: CTest would shorten the output that is counted.
-  ctest --test-dir "$folder" --parallel "$(nproc)" --output-on-failure --no-tests=error "$@" \
+  # More than there are processors: the entries of the three lanes of servers mostly wait (tests/doctest_test.cmake).
+  ctest --test-dir "$folder" --parallel "$(($(nproc) + 3))" --output-on-failure --no-tests=error "$@" \
     --output-junit "$folder/tests.xml" --test-output-size-passed 100000000 --test-output-size-failed 100000000 || outcome=$?
   cp -f "$folder/Testing/Temporary/LastTest.log" "$folder/tests.log" 2>/dev/null || true
   record stage "$preset" "$built_in" "$((SECONDS - start))"
@@ -226,6 +229,9 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_retur
 export LSAN_OPTIONS="${LSAN_OPTIONS:-suppressions=$latchkey_root/tests/lsan.supp:print_suppressions=0}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-second_deadlock_stack=1:allocator_may_return_null=1:suppressions=$latchkey_root/tests/tsan.supp}"
+
+# A run of chaos as long as the tests beside it allow.
+if [[ -z ${LATCHKEY_LONG:-} ]]; then export LATCHKEY_CHAOS_SECONDS="${LATCHKEY_CHAOS_SECONDS:-20}"; fi
 
 verdict_is_due=1
 latchkey_packages+=("${latchkey_interop_packages[@]}")

@@ -2,9 +2,9 @@
 #include "service.hpp"
 
 #include <condition_variable>
+#include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <regex>
 #include <syncstream>
 
 #include <latchkey/queue_snapshot.hpp>
@@ -53,13 +53,15 @@ answer service::handle(const std::string& method, const std::string& target) try
 }
 
 answer service::route(const std::string& method, const std::string& target) {
-  // An id becomes part of a path: letters, digits and hyphens only.
-  static const std::regex account{"GET /accounts/([A-Za-z0-9-]{1,32})"};
-  static const std::regex deposits{"POST /accounts/([A-Za-z0-9-]{1,32})/deposit\\?amount=([0-9]{1,15})"};
   const auto what = method + ' ' + target;
-  std::smatch part;
-  if (std::regex_match(what, part, deposits)) return deposit(part[1], std::stoll(part[2]));
-  if (std::regex_match(what, part, account)) return {200, text_of({{"balance", ledger_.balance(part[1])}})};
+  // An id becomes part of a path: letters, digits and hyphens only.
+  char id[33];
+  char amount[16];
+  std::size_t end = 0;  // of what was understood
+  std::sscanf(what.c_str(), "POST /accounts/%32[A-Za-z0-9-]/deposit?amount=%15[0-9]%zn", id, amount, &end);
+  if (end == what.size()) return deposit(id, std::stoll(amount));
+  std::sscanf(what.c_str(), "GET /accounts/%32[A-Za-z0-9-]%zn", id, &end);
+  if (end == what.size()) return {200, text_of({{"balance", ledger_.balance(id)}})};
   if (what == "POST /reload") return reload();
   if (what == "GET /metrics") return {200, to_prometheus(client_.metrics()), "text/plain; version=0.0.4"};
   if (what != "GET /health") return {404, text_of({{"error", "no such resource"}})};

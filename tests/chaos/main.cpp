@@ -71,7 +71,9 @@ int main(int argc, char** argv) {
   CLI::App app{"Workers take locks while servers, processes and links fail at random; what they saw is checked.",
                "chaos"};
   app.add_option("--seed", how.seed, "Of all that is random (default: 1)")->envname("LATCHKEY_SEED");
-  app.add_option("--seconds", seconds, "For how long there are faults (default: 45)")->check(CLI::PositiveNumber);
+  app.add_option("--seconds", seconds, "For how long there are faults (default: 45)")
+      ->envname("LATCHKEY_CHAOS_SECONDS")
+      ->check(CLI::PositiveNumber);
   app.add_option("--servers", how.servers, "3 (default) or 5")->check(CLI::IsMember({3, 5}));
   app.add_option("--workers", how.workers, "Processes (default: 5)")->check(CLI::Range(1, 50));
   app.add_option("--threads", how.threads, "Of each worker (default: 2)")->check(CLI::Range(1, 50));

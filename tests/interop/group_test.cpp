@@ -76,7 +76,7 @@ TEST_SUITE("groups") {
 
   // InterProcessMultiLock waits for one lock while it holds another one. A group may be behind it in the one queue, and
   // ahead of it in the other: then its timeout ends that.
-  TEST_CASE("1000 groups in opposite orders, sorted InterProcessMultiLocks, mutexes of Java and kazoo: all finish") {
+  TEST_CASE("groups in opposite orders, sorted InterProcessMultiLocks, mutexes of Java and kazoo: all finish") {
     three_locks locks;
     const auto groups = scaled(1000) / 4;
     const auto others = scaled(100);

@@ -14,7 +14,7 @@
 
 namespace latchkey::testing {
 
-/// @returns `rounds`, or fewer where a sanitizer slows us down.
+/// @returns `rounds` if LATCHKEY_LONG is in the environment, otherwise a quarter; fewer where a sanitizer slows us down.
 std::size_t scaled(std::size_t rounds);
 
 /// Rounds that end with `stop()`.
