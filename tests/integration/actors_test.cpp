@@ -9,18 +9,19 @@
 #include <latchkey/mutex.hpp>
 
 #include "support/client.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("actors") {
-  TEST_CASE_TEMPLATE(
+  LATCHKEY_TEST_CASES(
       "an assertion that fails in one actor ends those that wait for a signal, for a lock, or in a poll" *
           doctest::expected_failures(1),
-      actors, LATCHKEY_ACTORS) {
+      who, all_callers()) {
     client nowhere{"127.0.0.1:1"};
     mutex lock{nowhere, "/of/actors"};
     signal never;
-    actors all;
+    group_of_actors all{who};
     all.start([&] { never.wait(); });
     all.start([&] { lock.lock(); });
     all.start([&] {
@@ -30,30 +31,30 @@ TEST_SUITE("actors") {
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("join() throws what the first actor that failed has thrown, and the next actors start afresh",
-                     actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("join() throws what the first actor that failed has thrown, and the next actors start afresh",
+                      who, all_callers()) {
     {
       signal never;
-      actors all;
+      group_of_actors all{who};
       all.start([&] { never.wait(); });
       all.start([] { throw std::logic_error{"on purpose"}; });
       CHECK_THROWS_WITH_AS(all.join(), "on purpose", std::logic_error);
     }
     client nowhere{"127.0.0.1:1"};
     signal comes;
-    actors next;
+    group_of_actors next{who};
     next.start([&] { comes.wait(); });
     next.start([&] { comes.set(); });
     next.join();
     CHECK_FALSE(nowhere.wait_for_connection(std::chrono::nanoseconds{1}));  // which throws when it is closed
   }
 
-  TEST_CASE_TEMPLATE("a failure ends the actors of actors too", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a failure ends the actors of actors too", who, all_callers()) {
     signal never;
     signal begun;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
-      actors inner;
+      group_of_actors inner{who};
       inner.start([&] {
         begun.set();
         never.wait();
@@ -67,10 +68,10 @@ TEST_SUITE("actors") {
     CHECK_THROWS_WITH_AS(all.join(), "on purpose", std::logic_error);
   }
 
-  TEST_CASE_TEMPLATE("a test that fails while its actors wait ends them", actors, LATCHKEY_ACTORS) {
-    const auto test = [] {
+  LATCHKEY_TEST_CASES("a test that fails while its actors wait ends them", who, all_callers()) {
+    const auto test = [who] {
       signal never;
-      actors all;
+      group_of_actors all{who};
       all.start([&] { never.wait(); });
       throw std::logic_error{"on purpose"};
     };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Asking for a lock that another client holds.
 
+#include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
 #include <atomic>
@@ -15,8 +16,7 @@
 namespace latchkey::testing {
 
 TEST_SUITE("queue snapshot") {
-  TEST_CASE_TEMPLATE("a holder is told that it is asked to release the lock, and decides itself", Case,
-                     LATCHKEY_FAMILY) {
+  LATCHKEY_TEST_CASES("a holder is told that it is asked to release the lock, and decides itself", kind, family()) {
     const auto path = fresh_path();
     std::atomic<int> told{0};
     auto options = quick();
@@ -25,11 +25,11 @@ TEST_SUITE("queue snapshot") {
     };
     client first{servers().connect_string(), options};
     client second{servers().connect_string(), quick()};
-    typename Case::lock lock{first, path};
-    typename Case::actors all;
+    const auto lock = kind.make(first, path);
+    group_of_actors all{kind.who};
     all.start([&] {
-      lock.lock();
-      const auto grant = lock.held();
+      lock->lock();
+      const auto grant = lock->held();
       const auto release = grant.release_token();
       CHECK_FALSE(grant.asked_to_release());
       CHECK(ask_to_release(second, path) == 1);
@@ -37,32 +37,32 @@ TEST_SUITE("queue snapshot") {
       CHECK(grant.asked_to_release());
       CHECK(eventually([&] { return told == 1; }));
       CHECK(grant);
-      CHECK(lock.held() == grant);
+      CHECK(lock->held() == grant);
       CHECK_FALSE(grant.stop_token().stop_requested());
-      lock.unlock();
-      lock.lock();
-      CHECK_FALSE(lock.held().asked_to_release());  // it was asked for one grant
-      CHECK_FALSE(lock.held() == grant);
-      lock.unlock();
+      lock->unlock();
+      lock->lock();
+      CHECK_FALSE(lock->held().asked_to_release());  // it was asked for one grant
+      CHECK_FALSE(lock->held() == grant);
+      lock->unlock();
     });
     all.join();
     CHECK(told == 1);
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("a holder that looks only later finds out that it was asked before", Case, LATCHKEY_FAMILY) {
+  LATCHKEY_TEST_CASES("a holder that looks only later finds out that it was asked before", kind, family()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
-    typename Case::lock lock{first, path};
-    typename Case::actors all;
+    const auto lock = kind.make(first, path);
+    group_of_actors all{kind.who};
     all.start([&] {
-      lock.lock();
-      const auto grant = lock.held();
+      lock->lock();
+      const auto grant = lock->held();
       CHECK(ask_to_release(second, path) == 1);
       CHECK(eventually([&] { return grant.asked_to_release(); }));
       CHECK(grant);
-      lock.unlock();
+      lock->unlock();
     });
     all.join();
   }

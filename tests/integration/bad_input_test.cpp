@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <latchkey/fair_mutex.hpp>
 #include <latchkey/mutex.hpp>
+#include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/shared_mutex.hpp>
 
 #include <type_traits>
 
@@ -77,12 +80,12 @@ TEST_SUITE("bad input") {
     CHECK(failure_of([&] { client{"127.0.0.1:1", options}; }).first == errc::unsupported);
   }
 
-  TEST_CASE_TEMPLATE("a path that ZooKeeper would refuse is refused before anything is sent", Lock, plain_mutex,
-                     reentrant, fair, writer) {
+  LATCHKEY_TEST_CASES("a path that ZooKeeper would refuse is refused before anything is sent", kind,
+                      kinds_of_locks({&kinds::plain, &kinds::reentrant, &kinds::fair, &kinds::writer})) {
     client owner{"127.0.0.1:1", quick()};
     for (const auto* path : {"", "a", "/", "/a/", "/a//b", "/a/./b", "/a/../b", "/zookeeper/a"}) {
       CAPTURE(std::string{path});
-      CHECK(error_of([&] { Lock(owner, path); }) == errc::bad_path);
+      CHECK(error_of([&] { kind->make(owner, path); }) == errc::bad_path);
     }
   }
 

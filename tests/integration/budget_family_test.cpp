@@ -3,10 +3,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
+#include <type_traits>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <latchkey/fair_mutex.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/shared_mutex.hpp>
 
 #include "support/family.hpp"
 #include "support/reached.hpp"
@@ -14,57 +20,58 @@
 namespace latchkey::testing {
 
 TEST_SUITE("budget") {
-  TEST_CASE_TEMPLATE("an uncontended lock of any kind is one create and one list, its unlock one delete", Lock,
-                     reentrant, fair, ticketed, writer, reader) {
+  LATCHKEY_TEST_CASES(
+      "an uncontended lock of any kind is one create and one list, its unlock one delete", kind,
+      kinds_of_locks({&kinds::reentrant, &kinds::fair, &kinds::ticketed, &kinds::writer, &kinds::reader})) {
     const auto path = fresh_path();
     servers().create_all(path);
     counted here;
-    Lock lock{here.owner, path};
-    lock.lock();
+    const auto lock = kind->make(here.owner, path);
+    lock->lock();
     CHECK(here.waited_for_since() == counts{{"create2", 1}, {"getChildren2", 1}});
-    lock.unlock();
+    lock->unlock();
     CHECK(queued(path, 0));
     CHECK(here.waited_for_since() == counts{{"delete", 1}});
   }
 
-  TEST_CASE_TEMPLATE("a wait of any kind is one write and three reads, and its end one write more", Case,
-                     LATCHKEY_PROMPT) {
+  LATCHKEY_TEST_CASES("a wait of any kind is one write and three reads, and its end one write more", kind,
+                      prompt_kinds()) {
     const auto path = fresh_path();
     client other{servers().connect_string(), quick()};
-    typename Case::rival holder{other, path};
+    const auto holder = kind.make_rival(other, path);
     counted here;
-    typename Case::lock lock{here.owner, path};
-    typename Case::actors all;
+    const auto lock = kind.make(here.owner, path);
+    group_of_actors all{kind.who};
     all.start([&] {
-      holder.lock();
+      holder->lock();
       std::stop_source stop;
-      typename Case::actors waiting;
-      waiting.start([&] { CHECK_FALSE(lock.lock(stop.get_token())); });
+      group_of_actors waiting{kind.who};
+      waiting.start([&] { CHECK_FALSE(lock->lock(stop.get_token())); });
       REQUIRE(has_sent(here.net, opcode::get_data, 2));
       stop.request_stop();
       waiting.join();
       REQUIRE(queued(path, 1));
       CHECK(here.since() == counts{{"create2", 1}, {"getChildren2", 1}, {"getData", 2}, {"delete", 1}});
-      holder.unlock();
+      holder->unlock();
     });
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("a hand-off is no request when only the holder was ahead, and one read when more were", Case,
-                     LATCHKEY_PROMPT) {
+  LATCHKEY_TEST_CASES("a hand-off is no request when only the holder was ahead, and one read when more were", kind,
+                      prompt_kinds()) {
     for (const int ahead : {1, 3}) {
       CAPTURE(ahead);
       const auto path = fresh_path();
       std::vector<std::unique_ptr<client>> clients;
-      std::vector<std::unique_ptr<typename Case::rival>> locks;
+      std::vector<std::unique_ptr<any_lockable>> locks;
       for (int i = 0; i < ahead; ++i) {
         clients.push_back(std::make_unique<client>(servers().connect_string(), quick()));
-        locks.push_back(std::make_unique<typename Case::rival>(*clients.back(), path));
+        locks.push_back(kind.make_rival(*clients.back(), path));
       }
       counted here;
-      typename Case::lock lock{here.owner, path};
+      const auto lock = kind.make(here.owner, path);
       signal start;
-      typename Case::actors all;
+      group_of_actors all{kind.who};
       for (int i = 0; i < ahead; ++i) {
         all.start([&, i] {
           REQUIRE(queued(path, static_cast<std::size_t>(i)));
@@ -74,12 +81,12 @@ TEST_SUITE("budget") {
       }
       all.start([&] {
         REQUIRE(queued(path, static_cast<std::size_t>(ahead)));
-        lock.lock();
+        lock->lock();
         const auto sent = here.since();
         // A writer that has gone may have become a reader, under another name: a writer behind it looks.
-        const bool may_look = ahead > 1 || std::is_same_v<typename Case::lock, writer>;
+        const bool may_look = ahead > 1 || kind.lock == &kinds::writer;
         CHECK((sent.empty() || (may_look && sent == counts{{"getChildren2", 1}})));
-        lock.unlock();
+        lock->unlock();
       });
       all.start([&] {
         REQUIRE(queued(path, static_cast<std::size_t>(ahead) + 1));

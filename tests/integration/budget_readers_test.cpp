@@ -11,11 +11,12 @@
 #include <doctest/doctest.h>
 
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("budget") {
-  TEST_CASE_TEMPLATE("a reader behind writers is woken once, by the nearest", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a reader behind writers is woken once, by the nearest", who, all_callers()) {
     constexpr int writers = 4;
     const auto path = fresh_path();
     std::vector<std::unique_ptr<client>> clients;
@@ -29,7 +30,7 @@ TEST_SUITE("budget") {
     counted here;
     shared_mutex lock{here.owner, path};
     std::atomic<bool> reads{false};
-    actors all;
+    group_of_actors all{who};
     for (int i = 0; i < writers; ++i) {
       all.start([&, i] {
         REQUIRE(queued(path, static_cast<std::size_t>(i)));
@@ -63,8 +64,8 @@ TEST_SUITE("budget") {
     CHECK(sent["delete"] == 1);
   }
 
-  TEST_CASE_TEMPLATE("readers of one object that join one another cost no request, however late they come", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("readers of one object that join one another cost no request, however late they come", who,
+                      all_callers()) {
     for (const auto share_for : {50ms, 0ms}) {  // which counts only once somebody waits
       CAPTURE(share_for.count());
       constexpr int readers = 20;
@@ -75,7 +76,7 @@ TEST_SUITE("budget") {
       std::atomic<int> reading{0};
       std::vector<fencing_token> fences(readers);
       signal finish;
-      actors all;
+      group_of_actors all{who};
       for (int i = 0; i < readers; ++i) {
         all.start([&, i] {
           REQUIRE(eventually([&] { return reading >= i; }));
@@ -104,8 +105,8 @@ TEST_SUITE("budget") {
     }
   }
 
-  TEST_CASE_TEMPLATE("readers join for a bounded time once a writer waits outside, and for that time they do", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("readers join for a bounded time once a writer waits outside, and for that time they do", who,
+                      all_callers()) {
     for (const auto share_for : {std::chrono::milliseconds{0}, std::chrono::milliseconds{1h}}) {
       CAPTURE(share_for.count());
       const auto path = fresh_path();
@@ -115,7 +116,7 @@ TEST_SUITE("budget") {
       shared_mutex outside{second, path};
       signal held;
       signal finish;
-      actors all;
+      group_of_actors all{who};
       all.start([&] {
         lock.lock_shared();
         held.set();

@@ -2,6 +2,8 @@
 /// An operator deletes nodes: only their owners are affected, and they hear of it at once.
 
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/shared_mutex.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -10,7 +12,7 @@
 
 #include <doctest/doctest.h>
 
-#include "support/family.hpp"
+#include "support/lock_of.hpp"
 #include "support/reached.hpp"
 #include "support/visitor.hpp"
 
@@ -112,14 +114,14 @@ TEST_SUITE("deletions") {
     for (const bool reads : {true, false}) {
       CAPTURE(reads);
       const auto path = fresh_path();
-      writer a{one.self, path};
+      shared_mutex a{one.self, path};
       std::chrono::nanoseconds found{};
       if (reads) {
         reader b{two.self, path};
-        writer d{three.self, path};
+        shared_mutex d{three.self, path};
         found = told("reader beside writer", delete_waiter(path, a, b, two.self, d, three.self));
       } else {
-        writer b{two.self, path};
+        shared_mutex b{two.self, path};
         reader d{three.self, path};
         found = told("writer beside reader", delete_waiter(path, a, b, two.self, d, three.self));
       }

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "support/support.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -42,15 +43,15 @@ leader_sighting sighting(const std::string& id, const grant& term) { return {tru
 }  // namespace
 
 TEST_SUITE("election") {
-  TEST_CASE_TEMPLATE("the next candidate leads when an operator deletes the leader's node, which is told at once",
-                     actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("the next candidate leads when an operator deletes the leader's node, which is told at once", who,
+                      all_callers()) {
     const auto path = fresh_path();
     service ann{servers().connect_string(), path, "ann", long_session};
     service ben{servers().connect_string(), path, "ben", long_session};
     client follows{servers().connect_string(), quick()};
     leader_view view{follows, path};
     signal ann_leads;
-    actors all;
+    group_of_actors all{who};
     all.start([&] { ann.run(); });
     all.start([&] {
       ann_leads.wait();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Deleting the node of a contender by force, and nodes that no session ends.
 
+#include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
 #include <mutex>
@@ -11,48 +12,48 @@
 #include "log_lines.hpp"
 #include "support/family.hpp"
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("queue snapshot") {
-  TEST_CASE_TEMPLATE("a holder that is evicted is told, and the next in line is granted the lock", Case,
-                     LATCHKEY_FAMILY) {
+  LATCHKEY_TEST_CASES("a holder that is evicted is told, and the next in line is granted the lock", kind, family()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
-    typename Case::lock holder{first, path};
-    typename Case::rival next{second, path};
+    const auto holder = kind.make(first, path);
+    const auto next = kind.make_rival(second, path);
     signal granted;
-    typename Case::actors all;
+    group_of_actors all{kind.who};
     all.start([&] {
-      holder.lock();
-      const auto grant = holder.held();
+      holder->lock();
+      const auto grant = holder->held();
       REQUIRE(queued(path, 2));
       CHECK(evict(second, path, queue_snapshot{second, path}.holders()[0].node));
       granted.wait();
       CHECK(eventually([&] { return !grant; }));
       CHECK(grant.loss() == loss_reason::node_deleted);
-      holder.unlock();
+      holder->unlock();
     });
     all.start([&] {
       REQUIRE(queued(path, 1));
-      next.lock();
+      next->lock();
       granted.set();
-      CHECK(next.held());
-      next.unlock();
+      CHECK(next->held());
+      next->unlock();
     });
     all.join();
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("a waiter that is evicted queues again, at the end", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a waiter that is evicted queues again, at the end", who, all_callers()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
     mutex holder{first, path};
     mutex waiter{second, path};
     signal evicted;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       const std::lock_guard guard{holder};
       REQUIRE(queued(path, 2));
@@ -72,8 +73,8 @@ TEST_SUITE("queue snapshot") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("a permanent node is shown as foreign, and holds the lock until it is evicted", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a permanent node is shown as foreign, and holds the lock until it is evicted", who,
+                      all_callers()) {
     const auto path = fresh_path();
     servers().create_all(path);
     raw_client foreign{servers().address(0)};
@@ -84,7 +85,7 @@ TEST_SUITE("queue snapshot") {
     const log_lines lines{log_level::info};
     client owner{servers().connect_string(), options};
     mutex lock{owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       REQUIRE(queued(path, 3));
       CHECK(eventually([&] { return !lines.with("holder_session=\"none: foreign, permanent\"").empty(); }));

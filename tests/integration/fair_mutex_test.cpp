@@ -9,12 +9,13 @@
 #include <doctest/doctest.h>
 
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("fair mutex") {
-  TEST_CASE_TEMPLATE("callers of several clients, mixed, are served in the order of their arrival", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("callers of several clients, mixed, are served in the order of their arrival", who,
+                      all_callers()) {
     const auto path = fresh_path();
     std::vector<std::unique_ptr<client>> clients;
     std::vector<std::unique_ptr<fair_mutex>> locks;
@@ -27,7 +28,7 @@ TEST_SUITE("fair mutex") {
     std::vector<std::size_t> order;
     std::vector<fencing_token> fences;
     signal held;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       const std::lock_guard guard{*locks[0]};
       held.set();
@@ -51,7 +52,7 @@ TEST_SUITE("fair mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("a caller that gives up in the middle lets nobody pass those before it", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a caller that gives up in the middle lets nobody pass those before it", who, all_callers()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -64,7 +65,7 @@ TEST_SUITE("fair mutex") {
       std::atomic<bool> released{false};
       signal held;
       signal gone;
-      actors all;
+      group_of_actors all{who};
       all.start([&] {
         lock.lock();
         held.set();
@@ -96,8 +97,8 @@ TEST_SUITE("fair mutex") {
     }
   }
 
-  TEST_CASE_TEMPLATE("the line goes on behind a holder that lost the lock, and nobody of its object overlaps", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("the line goes on behind a holder that lost the lock, and nobody of its object overlaps", who,
+                      all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     fair_mutex lock{owner, path};
@@ -105,7 +106,7 @@ TEST_SUITE("fair mutex") {
     std::atomic<int> overlaps{0};
     std::atomic<int> served{0};
     signal held;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       ++inside;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <vector>
 
 #include <doctest/doctest.h>
 #ifndef LATCHKEY_WITHOUT_FIBERS
@@ -19,10 +20,9 @@ namespace latchkey::testing {
 namespace {
 
 /// Each lock is taken `rounds` times by each of `each` actors.
-template <class Case>
-void contend(std::vector<typename Case::lock*> locks, int each, int rounds) {
+void contend(callers who, const std::vector<any_lockable*>& locks, int each, int rounds) {
   critical_section section;
-  typename Case::actors all;
+  group_of_actors all{who};
   for (int i = 0; i < each; ++i) {
     for (auto* const lock : locks) {
       all.start([&section, lock, rounds] {
@@ -40,56 +40,57 @@ void contend(std::vector<typename Case::lock*> locks, int each, int rounds) {
 }  // namespace
 
 TEST_SUITE("family exclusion") {
-  TEST_CASE_TEMPLATE("a lock is held from lock to unlock and leaves nothing behind", Case, LATCHKEY_FAMILY) {
+  LATCHKEY_TEST_CASES("a lock is held from lock to unlock and leaves nothing behind", kind, family()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
-    typename Case::lock lock{owner, path};
-    typename Case::actors all;
+    const auto lock = kind.make(owner, path);
+    group_of_actors all{kind.who};
     all.start([&] {
-      CHECK_FALSE(lock.held());
-      lock.lock();
-      const grant held = lock.held();
+      CHECK_FALSE(lock->held());
+      lock->lock();
+      const grant held = lock->held();
       CHECK(held);
       CHECK(held.fence().czxid > 0);
       CHECK(held.valid_until() > boottime_clock::now());
       CHECK_FALSE(held.asked_to_release());
       CHECK(queue_at(path).size() == 1);
-      lock.unlock();
+      lock->unlock();
       CHECK_FALSE(held);
       CHECK_FALSE(held.loss());
-      CHECK_FALSE(lock.held());
+      CHECK_FALSE(lock->held());
     });
     all.join();
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("callers of several clients never overlap", Case, LATCHKEY_EXCLUSIVE) {
+  LATCHKEY_TEST_CASES("callers of several clients never overlap", kind, exclusive()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
-    typename Case::lock of_first{first, path};
-    typename Case::lock of_second{second, path};
-    contend<Case>({&of_first, &of_second}, 4, 6);
+    const auto of_first = kind.make(first, path);
+    const auto of_second = kind.make(second, path);
+    contend(kind.who, {of_first.get(), of_second.get()}, 4, 6);
     CHECK(queued(path, 0));
   }
 
-  TEST_CASE_TEMPLATE("two objects of one client exclude each other", Case, LATCHKEY_EXCLUSIVE) {
+  LATCHKEY_TEST_CASES("two objects of one client exclude each other", kind, exclusive()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
-    typename Case::lock one{owner, path};
-    typename Case::lock two{owner, path};
-    contend<Case>({&one, &two}, 1, 10);
+    const auto one = kind.make(owner, path);
+    const auto two = kind.make(owner, path);
+    contend(kind.who, {one.get(), two.get()}, 1, 10);
     CHECK(queued(path, 0));
   }
 
 #ifndef LATCHKEY_WITHOUT_FIBERS
-  TEST_CASE_TEMPLATE("fibers that migrate between threads never overlap", Lock, plain_mutex, reentrant, fair, writer) {
+  LATCHKEY_TEST_CASES("fibers that migrate between threads never overlap", kind,
+                      kinds_of_locks({&kinds::plain, &kinds::reentrant, &kinds::fair, &kinds::writer})) {
     constexpr int threads = 3;
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     client other{servers().connect_string(), quick()};
-    Lock mine{owner, path};
-    Lock theirs{other, path};
+    const auto mine = kind->make(owner, path);
+    const auto theirs = kind->make(other, path);
     critical_section section;
     boost::fibers::barrier done{threads};
     on_threads pool;
@@ -99,7 +100,7 @@ TEST_SUITE("family exclusion") {
         on_fibers work;
         for (int i = 0; i < 6; ++i) {
           work.start([&, thread] {
-            auto& lock = thread == 0 ? theirs : mine;
+            auto& lock = thread == 0 ? *theirs : *mine;
             for (int round = 0; round < 5; ++round) {
               const std::lock_guard guard{lock};
               boost::this_fiber::yield();  // a chance to go elsewhere with the lock
@@ -117,97 +118,70 @@ TEST_SUITE("family exclusion") {
   }
 #endif
 
-  TEST_CASE_TEMPLATE("a lock released by its holder passes to the next in line", Case, LATCHKEY_FAMILY) {
-    two_of<Case> here;
+  LATCHKEY_TEST_CASES("a lock released by its holder passes to the next in line", kind, family()) {
+    two_of here{kind};
     std::atomic<bool> granted{false};
     grant before;
     signal held;
-    typename Case::actors all;
+    group_of_actors all{kind.who};
     all.start([&] {
-      here.holder.lock();
-      before = here.holder.held();
+      here.holder->lock();
+      before = here.holder->held();
       held.set();
       REQUIRE(queued(here.path, 2));
       CHECK_FALSE(granted);
-      here.holder.unlock();
+      here.holder->unlock();
     });
     all.start([&] {
       held.wait();
-      here.waiter.lock();
+      here.waiter->lock();
       granted = true;
       CHECK_FALSE(before);
-      CHECK(here.waiter.held().fence() > before.fence());
-      here.waiter.unlock();
+      CHECK(here.waiter->held().fence() > before.fence());
+      here.waiter->unlock();
     });
     all.join();
     CHECK(granted);
     CHECK(queued(here.path, 0));
   }
 
-  TEST_CASE_TEMPLATE("tokens grow over releases, sessions and re-created parents", Case, LATCHKEY_FAMILY) {
+  LATCHKEY_TEST_CASES("tokens grow over releases, sessions and re-created parents", kind, family()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
-    typename Case::lock lock{owner, path};
-    typename Case::actors all;
+    const auto lock = kind.make(owner, path);
+    group_of_actors all{kind.who};
     all.start([&] {
       std::vector<fencing_token> fences;
       const auto take = [&] {
-        REQUIRE(lock.try_lock_for(patience()));
-        fences.push_back(lock.held().fence());
+        REQUIRE(lock->try_lock_for(patience()));
+        fences.push_back(lock->held().fence());
       };
       take();
-      lock.unlock();
+      lock->unlock();
       take();
-      const auto lost = lock.held();
+      const auto lost = lock->held();
       expire_session(owner);
       REQUIRE(lost.wait_for_end(patience()));
-      lock.unlock();
+      lock->unlock();
       take();
-      lock.unlock();
+      lock->unlock();
       REQUIRE(queued(path, 0));
       REQUIRE(servers().remove(path));
       take();  // though the sequence numbers begin at zero again
-      lock.unlock();
+      lock->unlock();
       for (std::size_t i = 1; i < fences.size(); ++i) CHECK(fences[i - 1] < fences[i]);
     });
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("std's guards and algorithms take it", Case, LATCHKEY_FAMILY) {
-    client owner{servers().connect_string(), quick()};
-    typename Case::lock one{owner, fresh_path()};
-    typename Case::lock two{owner, fresh_path()};
-    typename Case::actors all;
-    all.start([&] {
-      {
-        const std::scoped_lock both{one, two};
-        CHECK(one.held());
-        CHECK(two.held());
-      }
-      CHECK_FALSE(one.held());
-      {
-        const std::unique_lock lock{one, patience()};
-        CHECK(lock.owns_lock());
-        CHECK(one.held());
-      }
-      REQUIRE(one.lock(std::stop_token{}));
-      {
-        const std::lock_guard adopted{one, std::adopt_lock};
-        CHECK(one.held());
-      }
-      CHECK_FALSE(one.held());
-    });
-    all.join();
-  }
-
-  TEST_CASE_TEMPLATE("a lock object that is destroyed while it is held lets go", Case, LATCHKEY_FAMILY) {
+  LATCHKEY_TEST_CASES("a lock object that is destroyed while it is held lets go", kind, family()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     grant held;
     {
-      typename Case::lock lock{owner, path};
-      lock.lock();
-      held = lock.held();
+      const auto lock = kind.make(owner, path);
+      lock->lock();
+      held = lock->held();
       CHECK(held);
     }
     CHECK_FALSE(held);
@@ -215,17 +189,17 @@ TEST_SUITE("family exclusion") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("unlocking what is not locked does nothing", Case, LATCHKEY_FAMILY) {
+  LATCHKEY_TEST_CASES("unlocking what is not locked does nothing", kind, family()) {
     client owner{servers().connect_string(), quick()};
-    typename Case::lock lock{owner, fresh_path()};
-    lock.unlock();
-    lock.lock();
-    lock.unlock();
-    lock.unlock();
-    CHECK_FALSE(lock.held());
-    lock.lock();
-    CHECK(lock.held());
-    lock.unlock();
+    const auto lock = kind.make(owner, fresh_path());
+    lock->unlock();
+    lock->lock();
+    lock->unlock();
+    lock->unlock();
+    CHECK_FALSE(lock->held());
+    lock->lock();
+    CHECK(lock->held());
+    lock->unlock();
   }
 }
 

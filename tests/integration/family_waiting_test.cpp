@@ -2,7 +2,12 @@
 /// How the calls of every lock of the family end that do not get it: tries, timeouts, stop tokens, a fiber that would
 /// wait for itself.
 
+#include <atomic>
+#include <chrono>
+#include <memory>
 #include <mutex>
+#include <stop_token>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -12,105 +17,107 @@
 namespace latchkey::testing {
 
 TEST_SUITE("family waiting") {
-  TEST_CASE_TEMPLATE("a try fails while somebody else has the lock, and takes it when it is free", Case,
-                     LATCHKEY_FAMILY) {
-    two_of<Case> here;
-    typename Case::actors all;
+  LATCHKEY_TEST_CASES("a try fails while somebody else has the lock, and takes it when it is free", kind, family()) {
+    two_of here{kind};
+    group_of_actors all{kind.who};
     all.start([&] {
-      REQUIRE(here.holder.try_lock());
-      CHECK_FALSE(here.waiter.try_lock());
-      CHECK_FALSE(here.waiter.try_lock_for(0s));
-      CHECK_FALSE(here.waiter.try_lock_for(-1h));
-      CHECK_FALSE(here.waiter.try_lock_until(std::chrono::steady_clock::now() - 1s));
+      REQUIRE(here.holder->try_lock());
+      CHECK_FALSE(here.waiter->try_lock());
+      CHECK_FALSE(here.waiter->try_lock_for(0s));
+      CHECK_FALSE(here.waiter->try_lock_for(-1h));
+      CHECK_FALSE(here.waiter->try_lock_until(std::chrono::steady_clock::now() - 1s));
       CHECK(queued(here.path, 1));
-      here.holder.unlock();
+      here.holder->unlock();
       REQUIRE(queued(here.path, 0));
       catch_up(here.second);
-      CHECK(here.waiter.try_lock());
-      CHECK(here.waiter.held());
-      here.waiter.unlock();
+      CHECK(here.waiter->try_lock());
+      CHECK(here.waiter->held());
+      here.waiter->unlock();
     });
     all.join();
     CHECK(leaves_nothing(here.path));
   }
 
-  TEST_CASE_TEMPLATE("a timed call ends when it promised to, and leaves nothing", Case, LATCHKEY_FAMILY) {
-    two_of<Case> here;
-    typename Case::actors all;
+  LATCHKEY_TEST_CASES("a timed call ends when it promised to, and leaves nothing", kind, family()) {
+    two_of here{kind};
+    group_of_actors all{kind.who};
     all.start([&] {
-      here.holder.lock();
+      here.holder->lock();
       const auto start = std::chrono::steady_clock::now();
-      CHECK_FALSE(here.waiter.try_lock_for(100ms));
+      CHECK_FALSE(here.waiter->try_lock_for(100ms));
       const auto took = std::chrono::steady_clock::now() - start;
       CHECK(took >= 100ms);
       CHECK(took < patience());
-      CHECK_FALSE(std::unique_lock{here.waiter, 20ms}.owns_lock());
-      CHECK_FALSE(std::unique_lock{here.waiter, std::chrono::system_clock::now() + 20ms}.owns_lock());
+      CHECK_FALSE(std::unique_lock{*here.waiter, 20ms}.owns_lock());
+      CHECK_FALSE(std::unique_lock{*here.waiter, std::chrono::system_clock::now() + 20ms}.owns_lock());
       CHECK(queued(here.path, 1));
-      CHECK(here.holder.held());
-      here.holder.unlock();
-      CHECK(here.waiter.try_lock_for(std::chrono::hours::max()));
-      here.waiter.unlock();
+      CHECK(here.holder->held());
+      here.holder->unlock();
+      CHECK(here.waiter->try_lock_for(std::chrono::hours::max()));
+      here.waiter->unlock();
     });
     all.join();
     CHECK(leaves_nothing(here.path));
   }
 
-  TEST_CASE_TEMPLATE("a stop token cancels the wait and nothing else", Case, LATCHKEY_FAMILY) {
-    two_of<Case> here;
+  LATCHKEY_TEST_CASES("a stop token cancels the wait and nothing else", kind, family()) {
+    two_of here{kind};
     std::stop_source shutdown;
     signal held;
-    typename Case::actors all;
+    group_of_actors all{kind.who};
     all.start([&] {
       held.wait();
-      CHECK_FALSE(here.waiter.lock(shutdown.get_token()));
-      CHECK_FALSE(here.waiter.lock(shutdown.get_token()));
-      CHECK_FALSE(here.waiter.try_lock_for(1h, shutdown.get_token()));
+      CHECK_FALSE(here.waiter->lock(shutdown.get_token()));
+      CHECK_FALSE(here.waiter->lock(shutdown.get_token()));
+      CHECK_FALSE(here.waiter->try_lock_for(1h, shutdown.get_token()));
     });
     all.start([&] {
-      here.holder.lock();
+      here.holder->lock();
       held.set();
       REQUIRE(queued(here.path, 2));
       shutdown.request_stop();
       CHECK(queued(here.path, 1));
-      CHECK(here.holder.held());
-      here.holder.unlock();
+      CHECK(here.holder->held());
+      here.holder->unlock();
     });
     all.join();
-    CHECK(here.waiter.lock(std::stop_token{}));
-    here.waiter.unlock();
+    CHECK(here.waiter->lock(std::stop_token{}));
+    here.waiter->unlock();
     CHECK(leaves_nothing(here.path));
   }
 
-  TEST_CASE_TEMPLATE("locking again what one holds is an error, not a deadlock", Case, LATCHKEY_NOT_REENTRANT) {
+  LATCHKEY_TEST_CASES(
+      "locking again what one holds is an error, not a deadlock", kind,
+      by_all_callers({&kinds::plain, &kinds::fair, &kinds::ticketed, &kinds::writer, &kinds::lingering_mutex,
+                      &kinds::lingering_writer, &kinds::reader, &kinds::grouped, &kinds::any_of_one})) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
-    typename Case::lock lock{owner, path};
-    typename Case::actors all;
+    const auto lock = kind.make(owner, path);
+    group_of_actors all{kind.who};
     all.start([&] {
-      const std::lock_guard guard{lock};
-      CHECK(error_of([&] { lock.lock(); }) == deadlock);
-      CHECK(error_of([&] { (void)lock.lock(std::stop_token{}); }) == deadlock);
-      CHECK(error_of([&] { (void)lock.try_lock_for(1h); }) == deadlock);
-      CHECK_FALSE(lock.try_lock());
-      CHECK(lock.held());
+      const std::lock_guard guard{*lock};
+      CHECK(error_of([&] { lock->lock(); }) == deadlock);
+      CHECK(error_of([&] { (void)lock->lock(std::stop_token{}); }) == deadlock);
+      CHECK(error_of([&] { (void)lock->try_lock_for(1h); }) == deadlock);
+      CHECK_FALSE(lock->try_lock());
+      CHECK(lock->held());
       CHECK(queued(path, 1));
     });
     all.join();
-    CHECK_FALSE(lock.held());
+    CHECK_FALSE(lock->held());
   }
 
-  TEST_CASE_TEMPLATE("waits that time out leave no node and no watch", Case, LATCHKEY_FAMILY) {
-    two_of<Case> here;
-    typename Case::actors all;
+  LATCHKEY_TEST_CASES("waits that time out leave no node and no watch", kind, family()) {
+    two_of here{kind};
+    group_of_actors all{kind.who};
     all.start([&] {
-      here.holder.lock();
-      for (int i = 0; i < 20; ++i) CHECK_FALSE(here.waiter.try_lock_for(2ms));
-      for (int i = 0; i < 50; ++i) CHECK_FALSE(here.waiter.try_lock());
+      here.holder->lock();
+      for (int i = 0; i < 20; ++i) CHECK_FALSE(here.waiter->try_lock_for(2ms));
+      for (int i = 0; i < 50; ++i) CHECK_FALSE(here.waiter->try_lock());
       CHECK(queued(here.path, 1));
       // On the holder's node, of a group two: they go with it. Those on its own nodes go as soon as its server knows.
       CHECK(eventually([&] { return watches_of(here.second.session_id()) <= 2; }));
-      here.holder.unlock();
+      here.holder->unlock();
     });
     all.join();
     CHECK(leaves_nothing(here.path));
@@ -118,28 +125,18 @@ TEST_SUITE("family waiting") {
     CHECK(watches_of(here.second.session_id()) == 0);
   }
 
-  TEST_CASE_TEMPLATE("ten thousand failed tries leave nothing", Lock, plain_mutex, reentrant, fair, writer, reader) {
+  LATCHKEY_TEST_CASES("ten thousand failed tries leave nothing", kind, prompt_locks()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     counted here;
-    writer as_writer{first, path};
-    plain_mutex as_mutex{first, path};
-    constexpr bool shared = std::is_base_of_v<writer, Lock> || std::is_base_of_v<reader, Lock>;
-    if constexpr (shared) {
-      as_writer.lock();
-    } else {
-      as_mutex.lock();
-    }
+    const auto holder = kind->make_rival(first, path);
+    holder->lock();
     constexpr int objects = 50;
-    std::vector<std::unique_ptr<Lock>> locks;
-    for (int i = 0; i < objects; ++i) locks.push_back(std::make_unique<Lock>(here.owner, path));
+    std::vector<std::unique_ptr<any_lockable>> locks;
+    for (int i = 0; i < objects; ++i) locks.push_back(kind->make(here.owner, path));
     here.catch_up();
     std::atomic<int> taken{0};
-#ifdef LATCHKEY_WITHOUT_FIBERS
-    on_threads all;
-#else
-    on_fibers all;
-#endif
+    group_of_actors all{all_callers().back()};
     for (auto& lock : locks) {
       all.start([&taken, mine = lock.get()] {
         for (int i = 0; i < 10'000 / objects; ++i) taken += mine->try_lock() ? 1 : 0;
@@ -150,60 +147,58 @@ TEST_SUITE("family waiting") {
     CHECK(here.since() == counts{{"getChildren2", 10'000}});
     CHECK(queue_at(path).size() == 1);
     CHECK(watches_of(here.owner.session_id()) == 0);
-    as_writer.unlock();
-    as_mutex.unlock();
+    holder->unlock();
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("on a frozen network a timed call ends when it promised to", Case, LATCHKEY_PROMPT) {
+  LATCHKEY_TEST_CASES("on a frozen network a timed call ends when it promised to", kind, prompt_kinds()) {
     const auto path = fresh_path();
     reached_by_proxy here;
-    typename Case::lock lock{here.owner, path};
-    typename Case::actors all;
+    const auto lock = kind.make(here.owner, path);
+    group_of_actors all{kind.who};
     all.start([&] {
-      REQUIRE(lock.try_lock_for(patience()));
-      lock.unlock();
+      REQUIRE(lock->try_lock_for(patience()));
+      lock->unlock();
       REQUIRE(queued(path, 0));
       here.net.black_hole();
       const auto start = std::chrono::steady_clock::now();
-      CHECK_FALSE(lock.try_lock_for(200ms));
+      CHECK_FALSE(lock->try_lock_for(200ms));
       CHECK(std::chrono::steady_clock::now() - start < 2s);
       here.net.heal();
-      CHECK(lock.try_lock_for(patience()));
-      lock.unlock();
+      CHECK(lock->try_lock_for(patience()));
+      lock->unlock();
     });
     all.join();
     CHECK(queued(path, 0));
   }
 
-  TEST_CASE_TEMPLATE("a try that fails for want of a connection leaves no node", Lock, plain_mutex, reentrant, fair,
-                     writer, reader) {
+  LATCHKEY_TEST_CASES("a try that fails for want of a connection leaves no node", kind, prompt_locks()) {
     const auto path = fresh_path();
     servers().create_all(path);
     reached_by_proxy here;
-    Lock lock{here.owner, path};
+    const auto lock = kind->make(here.owner, path);
     here.net.drop_reply_of_next(opcode::create2);
-    CHECK_FALSE(lock.try_lock());
+    CHECK_FALSE(lock->try_lock());
     CHECK(queued(path, 0));
     here.net.cut();
     REQUIRE(eventually([&] { return !here.owner.connected(); }));
-    CHECK_FALSE(lock.try_lock());
+    CHECK_FALSE(lock->try_lock());
     here.net.heal();
     REQUIRE(here.owner.wait_for_connection(patience()));
-    CHECK(lock.try_lock());
-    lock.unlock();
+    CHECK(lock->try_lock());
+    lock->unlock();
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("a call that is cancelled while its create is in flight leaves no node", Case, LATCHKEY_PROMPT) {
+  LATCHKEY_TEST_CASES("a call that is cancelled while its create is in flight leaves no node", kind, prompt_kinds()) {
     const auto path = fresh_path();
     servers().create_all(path);
     reached_by_proxy here;
-    typename Case::lock lock{here.owner, path};
+    const auto lock = kind.make(here.owner, path);
     std::stop_source stop;
     here.net.hold_reply_of_next(opcode::create2);
-    typename Case::actors all;
-    all.start([&] { CHECK_FALSE(lock.lock(stop.get_token())); });
+    group_of_actors all{kind.who};
+    all.start([&] { CHECK_FALSE(lock->lock(stop.get_token())); });
     all.start([&] {
       REQUIRE(queued(path, 1));
       stop.request_stop();
@@ -212,8 +207,8 @@ TEST_SUITE("family waiting") {
     CHECK(queue_at(path).size() == 1);
     here.net.release_held();
     CHECK(queued(path, 0));
-    CHECK(lock.try_lock_for(patience()));
-    lock.unlock();
+    CHECK(lock->try_lock_for(patience()));
+    lock->unlock();
   }
 }
 

@@ -8,17 +8,18 @@
 
 #include "support/reached.hpp"
 #include "support/support.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("faults") {
-  TEST_CASE_TEMPLATE("the reply to the delete is lost, after or before its effect", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("the reply to the delete is lost, after or before its effect", who, all_callers()) {
     for (const bool after : {true, false}) {
       CAPTURE(after);
       const auto path = fresh_path();
       reached_by_proxy here;
       mutex lock{here.owner, path};
-      actors all;
+      group_of_actors all{who};
       all.start([&] {
         lock.lock();
         if (after) {
@@ -36,15 +37,15 @@ TEST_SUITE("faults") {
     }
   }
 
-  TEST_CASE_TEMPLATE("a call that is cancelled while its create is in flight leaves no node though the reply is lost",
-                     actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a call that is cancelled while its create is in flight leaves no node though the reply is lost",
+                      who, all_callers()) {
     const auto path = fresh_path();
     servers().create_all(path);
     reached_by_proxy here;
     mutex lock{here.owner, path};
     std::stop_source stop;
     here.net.hold_reply_of_next(opcode::create2);
-    actors all;
+    group_of_actors all{who};
     all.start([&] { CHECK_FALSE(lock.lock(stop.get_token())); });
     all.start([&] {
       REQUIRE(queued(path, 1));
@@ -55,7 +56,7 @@ TEST_SUITE("faults") {
     CHECK(queued(path, 0));
   }
 
-  TEST_CASE_TEMPLATE("the predecessor vanishes between list and watch", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("the predecessor vanishes between list and watch", who, all_callers()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     reached_by_proxy here;
@@ -63,7 +64,7 @@ TEST_SUITE("faults") {
     mutex waiter{here.owner, path};
     auto held = holder.acquire();
     here.net.hold_reply_of_next(opcode::get_children2);
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       CHECK(waiter.try_lock_for(patience()));
       waiter.unlock();
@@ -100,7 +101,7 @@ TEST_SUITE("faults") {
     lock.unlock();
   }
 
-  TEST_CASE_TEMPLATE("one waiter is woken by a release, whoever else waits", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("one waiter is woken by a release, whoever else waits", who, all_callers()) {
     constexpr int waiters = 6;
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
@@ -114,7 +115,7 @@ TEST_SUITE("faults") {
     }
     signal finish;
     std::atomic<int> granted{0};
-    actors all;
+    group_of_actors all{who};
     for (auto& lock : locks) {
       all.start([&, mine = lock.get()] {
         mine->lock();

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guards, and unlocking by the wrong thread.
 #include <latchkey/guard.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/shared_mutex.hpp>
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <system_error>
-#include <type_traits>
+#include <thread>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -24,62 +26,61 @@
 namespace latchkey::testing {
 namespace {
 
-/// A read-write lock whose guards read.
-struct guarded_reader : shared_mutex {
-  guarded_reader(client& owner, std::string path) : shared_mutex{owner, std::move(path)} {}
-  guard acquire() { return acquire_shared(); }
-  guard acquire(std::stop_token stop) { return acquire_shared(std::move(stop)); }
-  guard try_acquire() { return try_acquire_shared(); }
-  guard try_acquire_for(std::chrono::milliseconds timeout) { return try_acquire_shared_for(timeout); }
-  void lock() { lock_shared(); }
-  void unlock() noexcept { unlock_shared(); }
-  grant held() const { return held_shared(); }
+/// Two clients of one path: `lock` is under test, `rival` wants it alone.
+struct rivals {
+  explicit rivals(const kind_of_lock* kind) : lock{kind->make(one, path)}, rival{kind->make_rival(two, path)} {}
+
+  std::string path = fresh_path();
+  client one{servers().connect_string(), quick()};
+  client two{servers().connect_string(), quick()};
+  const std::unique_ptr<any_lockable> lock;
+  const std::unique_ptr<any_lockable> rival;
+
+  bool is_free() { return testing::is_free(*rival); }
+  bool is_held() { return !rival->try_lock(); }
 };
 
-/// The rival wants the lock alone.
-template <class Lock>
-using rivals = two_clients<Lock, std::conditional_t<std::is_same_v<Lock, guarded_reader>, writer, Lock>>;
+kinds_of_locks guarded() {
+  return {&kinds::plain, &kinds::lingering_mutex, &kinds::fair, &kinds::reentrant, &kinds::writer, &kinds::reader};
+}
 
 constexpr const char* wrong = "by a fiber that has not locked it, and was ignored";
 
 }  // namespace
 
-#define LATCHKEY_GUARDED plain_mutex, lingering_mutex, fair, reentrant, writer, guarded_reader
-
 TEST_SUITE("guard") {
-  TEST_CASE_TEMPLATE("a guard holds the lock, and releases it at the end of its scope", Lock, LATCHKEY_GUARDED) {
-    rivals<Lock> w;
+  LATCHKEY_TEST_CASES("a guard holds the lock, and releases it at the end of its scope", kind, guarded()) {
+    rivals w{kind};
     {
-      const auto held = w.lock.acquire();
+      const auto held = w.lock->acquire();
       CHECK(held);
-      CHECK(held.grant() == w.lock.held());
-      CHECK(held.fence() == w.lock.held().fence());
+      CHECK(held.grant() == w.lock->held());
+      CHECK(held.fence() == w.lock->held().fence());
       CHECK(w.is_held());
     }
     CHECK(w.is_free());
-    CHECK_FALSE(w.lock.held());
+    CHECK_FALSE(w.lock->held());
     CHECK(eventually([&] { return queue_at(w.path).empty(); }));
   }
 
-  TEST_CASE_TEMPLATE("what cannot be taken in time, or before stop is requested, is an empty guard", Lock,
-                     LATCHKEY_GUARDED) {
-    rivals<Lock> w;
-    w.rival.lock();
-    CHECK_FALSE(w.lock.try_acquire());
-    CHECK_FALSE(w.lock.try_acquire_for(20ms));
+  LATCHKEY_TEST_CASES("what cannot be taken in time, or before stop is requested, is an empty guard", kind, guarded()) {
+    rivals w{kind};
+    w.rival->lock();
+    CHECK_FALSE(w.lock->try_acquire());
+    CHECK_FALSE(w.lock->try_acquire_for(20ms));
     std::stop_source stopped;
     stopped.request_stop();
-    auto none = w.lock.acquire(stopped.get_token());
+    auto none = w.lock->acquire(stopped.get_token());
     CHECK_FALSE(none);
     CHECK(none.grant() == grant{});
     none.release();
-    w.rival.unlock();
-    CHECK(w.lock.try_acquire_for(patience()));
+    w.rival->unlock();
+    CHECK(w.lock->try_acquire_for(patience()));
   }
 
-  TEST_CASE_TEMPLATE("a guard may be moved to another thread, which releases the lock", Lock, LATCHKEY_GUARDED) {
-    rivals<Lock> w;
-    auto held = w.lock.acquire();
+  LATCHKEY_TEST_CASES("a guard may be moved to another thread, which releases the lock", kind, guarded()) {
+    rivals w{kind};
+    auto held = w.lock->acquire();
     elsewhere([&w, mine = std::move(held)]() mutable {
       CHECK(mine);
       CHECK(w.is_held());
@@ -90,51 +91,52 @@ TEST_SUITE("guard") {
     CHECK(w.is_free());
   }
 
-  TEST_CASE_TEMPLATE("whose guard has been moved may wait for the lock again", Lock, plain_mutex, fair, reentrant,
-                     writer) {
-    rivals<Lock> w;
-    auto first = w.lock.acquire();
+  LATCHKEY_TEST_CASES("whose guard has been moved may wait for the lock again", kind,
+                      kinds_of_locks({&kinds::plain, &kinds::fair, &kinds::reentrant, &kinds::writer})) {
+    rivals w{kind};
+    auto first = w.lock->acquire();
     const auto fence = first.fence();
     std::optional<guard> moved{std::move(first)};
-    CHECK_FALSE(w.lock.try_acquire_for(20ms));
+    CHECK_FALSE(w.lock->try_acquire_for(20ms));
     std::jthread releases{[&] { moved->release(); }};
-    const auto second = w.lock.acquire();
+    const auto second = w.lock->acquire();
     CHECK(second.fence() > fence);
     CHECK(second);
   }
 
-  TEST_CASE_TEMPLATE("a fiber that would wait for its own guard is told so", Lock, plain_mutex, fair, writer,
-                     guarded_reader) {
-    rivals<Lock> w;
-    const auto held = w.lock.acquire();
-    CHECK_THROWS_AS(static_cast<void>(w.lock.acquire()), std::system_error);
-    CHECK_THROWS_AS(w.lock.lock(), std::system_error);
+  LATCHKEY_TEST_CASES("a fiber that would wait for its own guard is told so", kind,
+                      kinds_of_locks({&kinds::plain, &kinds::fair, &kinds::writer, &kinds::reader})) {
+    rivals w{kind};
+    const auto held = w.lock->acquire();
+    CHECK_THROWS_AS(static_cast<void>(w.lock->acquire()), std::system_error);
+    CHECK_THROWS_AS(w.lock->lock(), std::system_error);
     CHECK(held);
   }
 
-  TEST_CASE_TEMPLATE("unlock() by another thread, or twice, does nothing and is logged", Lock, LATCHKEY_GUARDED) {
+  LATCHKEY_TEST_CASES("unlock() by another thread, or twice, does nothing and is logged", kind, guarded()) {
     const log_lines log;
-    rivals<Lock> w;
-    w.lock.lock();
-    elsewhere([&] { w.lock.unlock(); });
-    CHECK(w.lock.held());
+    rivals w{kind};
+    w.lock->lock();
+    elsewhere([&] { w.lock->unlock(); });
+    CHECK(w.lock->held());
     CHECK(w.is_held());
     const auto said = log.with(w.path);
     REQUIRE(said.size() == 1);
     CAPTURE(said.front());
     CHECK(said.front().find(wrong) != std::string::npos);
-    w.lock.unlock();
+    w.lock->unlock();
     CHECK(log.with(w.path).size() == 1);
-    w.lock.unlock();
+    w.lock->unlock();
     CHECK(log.with(w.path).size() == 2);
     CHECK(w.is_free());
   }
 
-  TEST_CASE_TEMPLATE("only its guard releases what a guard holds", Lock, plain_mutex, fair, writer, guarded_reader) {
+  LATCHKEY_TEST_CASES("only its guard releases what a guard holds", kind,
+                      kinds_of_locks({&kinds::plain, &kinds::fair, &kinds::writer, &kinds::reader})) {
     const log_lines log;
-    rivals<Lock> w;
-    auto held = w.lock.acquire();
-    w.lock.unlock();
+    rivals w{kind};
+    auto held = w.lock->acquire();
+    w.lock->unlock();
     CHECK(held);
     CHECK(w.is_held());
     CHECK(log.with(w.path).size() == 1);
@@ -144,7 +146,7 @@ TEST_SUITE("guard") {
 
   TEST_CASE("unlock() gives back no level of a reentrant mutex that has a guard") {
     const log_lines log;
-    rivals<reentrant> w;
+    two_clients<reentrant_mutex> w;
     const auto held = w.lock.acquire();
     w.lock.unlock();
     CHECK(log.with(w.path).size() == 1);
@@ -158,7 +160,7 @@ TEST_SUITE("guard") {
   }
 
   TEST_CASE("a guard of a reentrant mutex gives back its own level") {
-    rivals<reentrant> w;
+    two_clients<reentrant_mutex> w;
     w.lock.lock();
     auto again = w.lock.acquire();
     CHECK(w.lock.depth() == 2);
@@ -169,26 +171,25 @@ TEST_SUITE("guard") {
     CHECK(w.is_free());
   }
 
-  TEST_CASE_TEMPLATE("a guard whose grant was lost releases nothing of who holds the lock then", Lock,
-                     LATCHKEY_GUARDED) {
-    rivals<Lock> w;
-    auto held = w.lock.acquire();
+  LATCHKEY_TEST_CASES("a guard whose grant was lost releases nothing of who holds the lock then", kind, guarded()) {
+    rivals w{kind};
+    auto held = w.lock->acquire();
     raw_client outside{servers().address(0)};
     const auto lost = held.stop_token();
     REQUIRE(outside.remove(w.path + "/" + queue_at(w.path).front()));
     REQUIRE(eventually([&] { return lost.stop_requested(); }));
     CHECK_FALSE(held);
     CHECK(held.grant().loss() == loss_reason::node_deleted);
-    w.rival.lock();
+    w.rival->lock();
     held.release();
-    CHECK(w.rival.held());
-    CHECK_FALSE(w.lock.try_acquire());
-    w.rival.unlock();
-    CHECK(w.lock.try_acquire_for(patience()));
+    CHECK(w.rival->held());
+    CHECK_FALSE(w.lock->try_acquire());
+    w.rival->unlock();
+    CHECK(w.lock->try_acquire_for(patience()));
   }
 
   TEST_CASE("a released guard does not release the next turn") {
-    rivals<plain_mutex> w;
+    two_clients<mutex> w;
     auto first = w.lock.acquire();
     auto copy = first.grant();
     first.release();
@@ -200,13 +201,13 @@ TEST_SUITE("guard") {
     CHECK(second);
   }
 
-  TEST_CASE_TEMPLATE("a guard may outlive its lock and its client", Lock, LATCHKEY_GUARDED) {
+  LATCHKEY_TEST_CASES("a guard may outlive its lock and its client", kind, guarded()) {
     const auto path = fresh_path();
     guard held;
     {
       client owner{servers().connect_string(), quick()};
-      Lock lock{owner, path};
-      held = lock.acquire();
+      const auto lock = kind->make(owner, path);
+      held = lock->acquire();
       CHECK(held);
     }
     CHECK_FALSE(held);
@@ -215,7 +216,7 @@ TEST_SUITE("guard") {
   }
 
   TEST_CASE("a token may combine the loss with the caller's own shutdown") {
-    rivals<plain_mutex> w;
+    two_clients<mutex> w;
     std::stop_source shutdown;
     auto held = w.lock.acquire();
     const auto by_shutdown = held.stop_token(shutdown.get_token());
@@ -231,7 +232,7 @@ TEST_SUITE("guard") {
   }
 
   TEST_CASE("readers of one object may each have a guard, and release it anywhere") {
-    rivals<guarded_reader> w;
+    two_clients<shared_mutex> w;
     auto first = w.lock.acquire_shared();
     std::optional<guard> second;
     elsewhere([&] { second = w.lock.acquire_shared(); });

@@ -17,6 +17,7 @@
 #include "support/actors.hpp"
 #include "support/reached.hpp"
 #include "support/support.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -125,7 +126,7 @@ TEST_SUITE("keyed mutex") {
     CHECK(here.waited_for_since() == counts{{"multi", 2}, {"getChildren2", 3}});
   }
 
-  TEST_CASE_TEMPLATE("callers of several clients never overlap on any of many keys", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("callers of several clients never overlap on any of many keys", who, all_callers()) {
     const auto root = fresh_path();
     constexpr int count = 16;
     std::array<std::atomic<int>, count> inside{};
@@ -134,7 +135,7 @@ TEST_SUITE("keyed mutex") {
     client second{servers().connect_string(), quick()};
     keyed_mutex plain{first, root};
     keyed_mutex lingering{second, root, {.lock = {.linger = 20ms}}};
-    actors all;
+    group_of_actors all{who};
     for (int caller = 0; caller < 8; ++caller) {
       all.start([&, caller] {
         for (int i = 0; i < 40; ++i) {

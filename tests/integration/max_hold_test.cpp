@@ -5,8 +5,11 @@
 #include <shared_mutex>
 
 #include <doctest/doctest.h>
+#include <latchkey/fair_mutex.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/shared_mutex.hpp>
 
-#include "support/family.hpp"
 #include "support/overlap.hpp"
 
 namespace latchkey::testing {

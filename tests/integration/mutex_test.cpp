@@ -8,12 +8,13 @@
 #include <doctest/doctest.h>
 
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("mutex") {
-  TEST_CASE_TEMPLATE("callers of one object take turns in the order they came, each with a token of its own", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("callers of one object take turns in the order they came, each with a token of its own", who,
+                      all_callers()) {
     client owner{servers().connect_string(), quick()};
     mutex lock{owner, fresh_path(), {.turns = 100}};
     auto held = lock.acquire();
@@ -22,7 +23,7 @@ TEST_SUITE("mutex") {
     std::vector<fencing_token> fences;
     std::vector<std::unique_ptr<signal>> arrived;
     for (int i = 0; i < 5; ++i) arrived.push_back(std::make_unique<signal>());
-    actors all;
+    group_of_actors all{who};
     for (int i = 0; i < 5; ++i) {
       all.start([&, i] {
         if (i > 0) arrived[i - 1]->wait();
@@ -38,13 +39,13 @@ TEST_SUITE("mutex") {
     });
     all.join();
     CHECK(order.size() == 5);
-    if (!std::is_same_v<actors, on_threads>) CHECK(std::is_sorted(order.begin(), order.end()));
+    if (who == callers::fibers) CHECK(std::is_sorted(order.begin(), order.end()));
     CHECK(std::is_sorted(fences.begin(), fences.end()));
     CHECK(std::adjacent_find(fences.begin(), fences.end()) == fences.end());
     CHECK(first < fences.front());
   }
 
-  TEST_CASE_TEMPLATE("a place is given up after its turns when somebody else waits", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a place is given up after its turns when somebody else waits", who, all_callers()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -53,7 +54,7 @@ TEST_SUITE("mutex") {
     auto held = busy.acquire();
     std::atomic<int> turns{0};
     std::atomic<bool> outside_done{false};
-    actors all;
+    group_of_actors all{who};
     for (int i = 0; i < 4; ++i) {
       all.start([&] {
         while (!outside_done) {

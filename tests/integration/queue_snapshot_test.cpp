@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "support/family.hpp"
 #include "support/reached.hpp"
 #include "support/writer_behind_readers.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -57,7 +59,7 @@ struct hostile_queue {
 }  // namespace
 
 TEST_SUITE("queue snapshot") {
-  TEST_CASE_TEMPLATE("it says who holds the lock and who waits, in order, whoever they are", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("it says who holds the lock and who waits, in order, whoever they are", who, all_callers()) {
     const auto path = fresh_path();
     servers().create_all(path);
     client first{servers().connect_string(), labelled("billing \"night\"")};
@@ -70,7 +72,7 @@ TEST_SUITE("queue snapshot") {
     const auto before = std::chrono::system_clock::now();
     signal held;
     signal seen;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       const std::lock_guard guard{holder};
       held.set();
@@ -147,16 +149,16 @@ TEST_SUITE("queue snapshot") {
     CHECK(error_of([&] { ask_to_release(owner, ""); }) == errc::bad_path);
   }
 
-  TEST_CASE_TEMPLATE("after a failed try it says who has the lock", Case, LATCHKEY_FAMILY) {
+  LATCHKEY_TEST_CASES("after a failed try it says who has the lock", kind, family()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), labelled("the one who has it")};
     client second{servers().connect_string(), quick()};
-    typename Case::rival holder{first, path};
-    typename Case::lock other{second, path};
-    typename Case::actors all;
+    const auto holder = kind.make_rival(first, path);
+    const auto other = kind.make(second, path);
+    group_of_actors all{kind.who};
     all.start([&] {
-      const std::lock_guard guard{holder};
-      CHECK_FALSE(other.try_lock());
+      const std::lock_guard guard{*holder};
+      CHECK_FALSE(other->try_lock());
       REQUIRE(queued(path, 1));
       const queue_snapshot queue{second, path};
       REQUIRE(queue.holders().size() == 1);
@@ -167,11 +169,11 @@ TEST_SUITE("queue snapshot") {
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("without an answer in time the ensemble is unreachable", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("without an answer in time the ensemble is unreachable", who, all_callers()) {
     const auto path = fresh_path();
     reached_by_proxy here{quick(20s)};
     mutex lock{here.owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       const std::lock_guard guard{lock};
       for (const bool frozen : {true, false}) {
@@ -240,12 +242,12 @@ TEST_SUITE("queue snapshot") {
     CHECK(grant);
   }
 
-  TEST_CASE_TEMPLATE("closing the client ends a look at the queue", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("closing the client ends a look at the queue", who, all_callers()) {
     reached_by_proxy here{quick(20s)};
     here.net.cut();
     REQUIRE(eventually([&] { return !here.owner.connected(); }));
     std::atomic<bool> looks{false};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       looks = true;
       CHECK(error_of([&] { queue_snapshot(here.owner, "/a", 1h); }) == errc::closed);

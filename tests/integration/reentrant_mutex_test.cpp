@@ -7,6 +7,7 @@
 
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -18,16 +19,17 @@
 
 #include "log_lines.hpp"
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("reentrant mutex") {
-  TEST_CASE_TEMPLATE("its owner takes it again without a request, under the same grant", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("its owner takes it again without a request, under the same grant", who, all_callers()) {
     const auto path = fresh_path();
     servers().create_all(path);
     counted here;
     reentrant_mutex lock{here.owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       CHECK(lock.depth() == 0);
       lock.lock();
@@ -54,14 +56,13 @@ TEST_SUITE("reentrant mutex") {
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("to all others of its process it is one lock, held until the last unlock", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("to all others of its process it is one lock, held until the last unlock", who, all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     reentrant_mutex lock{owner, path};
     std::atomic<bool> second_in{false};
     signal held;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       const std::lock_guard outer{lock};
       {
@@ -82,13 +83,13 @@ TEST_SUITE("reentrant mutex") {
     CHECK(queued(path, 0));
   }
 
-  TEST_CASE_TEMPLATE("a fiber that does not have it cannot take it again, nor see how deep it is", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a fiber that does not have it cannot take it again, nor see how deep it is", who,
+                      all_callers()) {
     client owner{servers().connect_string(), quick()};
     reentrant_mutex lock{owner, fresh_path()};
     signal held;
     signal looked;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       lock.lock();
@@ -108,12 +109,12 @@ TEST_SUITE("reentrant mutex") {
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("taking it again after a loss is an error, until it has been unlocked as often as locked", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("taking it again after a loss is an error, until it has been unlocked as often as locked", who,
+                      all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     reentrant_mutex lock{owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       lock.lock();
@@ -141,14 +142,14 @@ TEST_SUITE("reentrant mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("an unlock by somebody else is harmless and loud", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("an unlock by somebody else is harmless and loud", who, all_callers()) {
     const log_lines log;
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     reentrant_mutex lock{owner, path};
     signal held;
     signal meddled;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       CHECK(error_of([&] { lock.unlock_checked(); }) == not_permitted);
       lock.lock();

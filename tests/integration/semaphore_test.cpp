@@ -5,6 +5,7 @@
 #include <atomic>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "support/reached.hpp"
 #include "support/support.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -23,8 +25,8 @@ bool is_free(const std::string& path) { return leases(path, 0) && turns(path, 0)
 }  // namespace
 
 TEST_SUITE("semaphore") {
-  TEST_CASE_TEMPLATE("callers of several clients never hold more permits than there are, and all are served", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("callers of several clients never hold more permits than there are, and all are served", who,
+                      all_callers()) {
     constexpr int permits = 3;
     const auto path = fresh_path();
     std::atomic<int> held{0};
@@ -45,7 +47,7 @@ TEST_SUITE("semaphore") {
     client two{servers().connect_string(), quick()};
     semaphore first{one, path, permits};
     semaphore second{two, path, permits};
-    actors all;
+    group_of_actors all{who};
     for (auto* const each : {&first, &second}) {
       for (std::uint32_t count = 1; count <= permits; ++count) all.start([&, each, count] { work(*each, count); });
     }
@@ -179,7 +181,7 @@ TEST_SUITE("semaphore") {
     CHECK(error_of([&] { semaphore none{here, path, 0}; }) == errc::bad_option);
   }
 
-  TEST_CASE_TEMPLATE("a wait ends with its time, and with a stop, and leaves nothing", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a wait ends with its time, and with a stop, and leaves nothing", who, all_callers()) {
     const auto path = fresh_path();
     client here{servers().connect_string(), quick()};
     client there{servers().connect_string(), quick()};
@@ -188,7 +190,7 @@ TEST_SUITE("semaphore") {
     auto held = theirs.acquire();
     CHECK_FALSE(ours.try_acquire_for(50ms));
     std::stop_source stop;
-    actors all;
+    group_of_actors all{who};
     all.start([&] { CHECK_FALSE(ours.acquire(stop.get_token())); });
     all.start([&] {
       REQUIRE(turns(path, 1));

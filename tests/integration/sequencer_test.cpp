@@ -12,6 +12,7 @@
 
 #include "support/overlap.hpp"
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -44,9 +45,9 @@ TEST_SUITE("sequencer") {
     CHECK(w.here.since() == counts{{"multi", 1}});
   }
 
-  TEST_CASE_TEMPLATE("the first look is a transaction and a read, further ones are nothing", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("the first look is a transaction and a read, further ones are nothing", who, all_callers()) {
     counted_server w;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       CHECK(w.cache.looks_valid(w.sent, patience()));
       CHECK(w.here.since() == counts{{"multi", 1}, {"getData", 1}});

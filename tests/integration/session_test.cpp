@@ -11,6 +11,7 @@
 
 #include "support/reached.hpp"
 #include "support/support.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
@@ -27,7 +28,7 @@ TEST_SUITE("session") {
     lock.unlock();
   }
 
-  TEST_CASE_TEMPLATE("deleting a waiter in the middle does not promote its successor", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("deleting a waiter in the middle does not promote its successor", who, all_callers()) {
     const auto path = fresh_path();
     client one{servers().connect_string(), quick()};
     client two{servers().connect_string(), quick()};
@@ -37,7 +38,7 @@ TEST_SUITE("session") {
     mutex last{three, path};
     std::atomic<bool> released{false};
     auto held = holder.acquire();
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       const std::lock_guard guard{middle};
       CHECK(released);

@@ -8,18 +8,19 @@
 #include <doctest/doctest.h>
 
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("shared mutex") {
-  TEST_CASE_TEMPLATE("downgrading makes a writer a reader, with a grant and a larger token of its own", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("downgrading makes a writer a reader, with a grant and a larger token of its own", who,
+                      all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     client other{servers().connect_string(), quick()};
     shared_mutex lock{owner, path};
     shared_mutex theirs{other, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       const auto writing = lock.held();
@@ -51,8 +52,7 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("no queued writer comes in between, and the readers before it are let in", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("no queued writer comes in between, and the readers before it are let in", who, all_callers()) {
     const auto path = fresh_path();
     client first{servers().connect_string(), quick()};
     client second{servers().connect_string(), quick()};
@@ -64,7 +64,7 @@ TEST_SUITE("shared mutex") {
     fencing_token last_read;
     signal held;
     signal read;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       held.set();
@@ -97,8 +97,7 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("readers and writers of the same object wait for a downgrade as others do", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("readers and writers of the same object wait for a downgrade as others do", who, all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     shared_mutex lock{owner, path};
@@ -106,7 +105,7 @@ TEST_SUITE("shared mutex") {
     signal held;
     signal writer_comes;
     signal read;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       const auto fence = lock.held().fence();
@@ -138,13 +137,13 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("a downgrade is done once, though its reply or its request is lost", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a downgrade is done once, though its reply or its request is lost", who, all_callers()) {
     for (const bool after : {true, false}) {
       CAPTURE(after);
       const auto path = fresh_path();
       reached_by_proxy here{quick(20s)};
       shared_mutex lock{here.owner, path};
-      actors all;
+      group_of_actors all{who};
       all.start([&] {
         lock.lock();
         const auto writing = lock.held();
@@ -168,12 +167,12 @@ TEST_SUITE("shared mutex") {
     }
   }
 
-  TEST_CASE_TEMPLATE("the session is lost during a downgrade: the caller has lost the lock as a writer", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("the session is lost during a downgrade: the caller has lost the lock as a writer", who,
+                      all_callers()) {
     const auto path = fresh_path();
     reached_by_proxy here{quick(20s)};
     shared_mutex lock{here.owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       const auto writing = lock.held();
@@ -196,11 +195,11 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("what was lost before, or is not held to write, cannot be downgraded", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("what was lost before, or is not held to write, cannot be downgraded", who, all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     shared_mutex lock{owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       CHECK(error_of([&] { lock.downgrade(); }) == not_permitted);
       lock.lock_shared();
@@ -223,11 +222,11 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("an operator deletes the writer's node before it is downgraded", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("an operator deletes the writer's node before it is downgraded", who, all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick(20s)};
     shared_mutex lock{owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       const auto grant = lock.held();
@@ -244,13 +243,13 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("closing the client ends a downgrade", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("closing the client ends a downgrade", who, all_callers()) {
     const auto path = fresh_path();
     auto options = quick(20s);
     options.close_timeout = 100ms;
     reached_by_proxy here{options};
     shared_mutex lock{here.owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       const auto writing = lock.held();

@@ -11,19 +11,20 @@
 
 #include "support/reached.hpp"
 #include "support/three_clients.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("shared mutex") {
-  TEST_CASE_TEMPLATE("a reader behind a queued writer waits for it, and the writer for the reader before", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a reader behind a queued writer waits for it, and the writer for the reader before", who,
+                      all_callers()) {
     three_clients all_of;
     auto& [path, first, second, third, a, b, c] = all_of;
     std::string order;
     fencing_token before;
     fencing_token between;
     signal held;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       a.lock_shared();
       before = a.held_shared().fence();
@@ -54,14 +55,14 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("when the writer between two readers gives up, the second reads beside the first", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("when the writer between two readers gives up, the second reads beside the first", who,
+                      all_callers()) {
     three_clients all_of;
     auto& [path, first, second, third, a, b, c] = all_of;
     std::stop_source stop;
     signal held;
     signal both;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       a.lock_shared();
       held.set();
@@ -88,13 +89,13 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("a writer gets in though readers come without a pause, a reader though writers do", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a writer gets in though readers come without a pause, a reader though writers do", who,
+                      all_callers()) {
     three_clients all_of;
     auto& [path, first, second, third, a, b, c] = all_of;
     std::atomic<bool> done{false};
     std::atomic<int> reading{0};
-    actors reads;
+    group_of_actors reads{who};
     for (auto* const lock : {&a, &a, &b, &b}) {
       reads.start([&, lock] {
         while (!done) {
@@ -113,7 +114,7 @@ TEST_SUITE("shared mutex") {
     reads.join();
     done = false;
     std::atomic<int> writing{0};
-    actors writes;
+    group_of_actors writes{who};
     for (auto* const lock : {&a, &a, &b, &b}) {
       writes.start([&, lock] {
         while (!done) {

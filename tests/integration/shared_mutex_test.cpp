@@ -10,14 +10,15 @@
 #include "log_lines.hpp"
 #include "support/reached.hpp"
 #include "support/three_clients.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("shared mutex") {
-  TEST_CASE_TEMPLATE("readers read together, over all clients, and keep a writer out", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("readers read together, over all clients, and keep a writer out", who, all_callers()) {
     three_clients all_of;
     auto& [path, first, second, third, a, b, c] = all_of;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       a.lock_shared();
       REQUIRE(b.try_lock_shared());
@@ -43,13 +44,13 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("a writer is alone, whoever reads and writes", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a writer is alone, whoever reads and writes", who, all_callers()) {
     three_clients all_of;
     std::atomic<int> readers{0};
     std::atomic<int> writers{0};
     std::atomic<int> overlaps{0};
     std::atomic<int> unheld{0};
-    actors all;
+    group_of_actors all{who};
     for (auto* const lock : {&all_of.a, &all_of.b, &all_of.c}) {
       for (int i = 0; i < 2; ++i) {
         all.start([&, lock] {
@@ -79,11 +80,11 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(all_of.path));
   }
 
-  TEST_CASE_TEMPLATE("a fiber that has the lock and waits for it again is told at once", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a fiber that has the lock and waits for it again is told at once", who, all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     shared_mutex lock{owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock_shared();
       CHECK(error_of([&] { lock.lock(); }) == deadlock);
@@ -106,8 +107,8 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("after a loss nobody of its object is let in until the unlock, and a try says so at once", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("after a loss nobody of its object is let in until the unlock, and a try says so at once", who,
+                      all_callers()) {
     for (const bool reads : {true, false}) {
       CAPTURE(reads);
       const auto path = fresh_path();
@@ -116,7 +117,7 @@ TEST_SUITE("shared mutex") {
       std::atomic<bool> second_in{false};
       signal lost;
       signal tried;
-      actors all;
+      group_of_actors all{who};
       all.start([&] {
         reads ? lock.lock_shared() : lock.lock();
         const auto grant = reads ? lock.held_shared() : lock.held();
@@ -144,13 +145,13 @@ TEST_SUITE("shared mutex") {
     }
   }
 
-  TEST_CASE_TEMPLATE("a reader that waits to join is let in though the last of those who read leaves meanwhile", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a reader that waits to join is let in though the last of those who read leaves meanwhile", who,
+                      all_callers()) {
     const auto path = fresh_path();
     reached_by_proxy here{quick(20s)};
     shared_mutex lock{here.owner, path, {.share_for = 0ms}};  // so that it is asked first whether anybody waits
     signal held;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock_shared();
       here.net.reset_requests();
@@ -170,14 +171,14 @@ TEST_SUITE("shared mutex") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("readers of one object that try at the same time all succeed", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("readers of one object that try at the same time all succeed", who, all_callers()) {
     constexpr int readers = 8;
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     shared_mutex lock{owner, path};
     for (int round = 0; round < 20; ++round) {
       std::atomic<int> reading{0};
-      actors all;
+      group_of_actors all{who};
       for (int i = 0; i < readers; ++i) {
         all.start([&] {
           REQUIRE(lock.try_lock_shared());

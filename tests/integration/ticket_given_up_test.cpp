@@ -11,17 +11,18 @@
 
 #include "support/held_by_another.hpp"
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("ticket") {
-  TEST_CASE_TEMPLATE("cancel() from elsewhere ends a wait and gives the place up", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("cancel() from elsewhere ends a wait and gives the place up", who, all_callers()) {
     held_by_another here;
     for (const bool for_ever : {true, false}) {
       CAPTURE(for_ever);
       auto place = here.lock.enqueue();
       std::atomic<bool> waits{false};
-      actors all;
+      group_of_actors all{who};
       all.start([&] {
         waits = true;
         bool has_it = false;
@@ -36,7 +37,7 @@ TEST_SUITE("ticket") {
         CHECK_FALSE(has_it);
         // Of two threads the other one may be quicker: then there is nothing to wait for. Of fibers it runs when we
         // wait.
-        const bool too_late = std::is_same_v<actors, on_threads> && ended == not_permitted;
+        const bool too_late = who == callers::threads && ended == not_permitted;
         const auto expected = for_ever ? std::make_error_code(std::errc::operation_canceled) : std::error_code{};
         if (!too_late) CHECK(ended == expected);
         CHECK(place.spent());
@@ -112,13 +113,13 @@ TEST_SUITE("ticket") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE("cancelling a ticket in the middle promotes nobody", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("cancelling a ticket in the middle promotes nobody", who, all_callers()) {
     for (const bool neighbours : {true, false}) {
       CAPTURE(neighbours);
       held_by_another here;
       client third{servers().connect_string(), quick()};
       fair_mutex elsewhere{third, here.path};
-      actors all;
+      group_of_actors all{who};
       all.start([&] {
         auto first = here.lock.enqueue();
         auto middle = neighbours ? here.lock.enqueue() : elsewhere.enqueue();

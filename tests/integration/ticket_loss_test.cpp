@@ -10,14 +10,15 @@
 
 #include "support/held_by_another.hpp"
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("ticket") {
-  TEST_CASE_TEMPLATE("a place goes with its session, its ticket says so, and can be queued again at the end", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a place goes with its session, its ticket says so, and can be queued again at the end", who,
+                      all_callers()) {
     held_by_another here;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       auto place = here.lock.enqueue();
       auto behind = here.theirs.enqueue();
@@ -44,18 +45,18 @@ TEST_SUITE("ticket") {
     CHECK(leaves_nothing(here.path));
   }
 
-  TEST_CASE_TEMPLATE("a wait ends when the place is lost, to the session or to an operator", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a wait ends when the place is lost, to the session or to an operator", who, all_callers()) {
     for (const bool operated : {true, false}) {
       CAPTURE(operated);
       held_by_another here;
       signal queued_up;
       signal lost;
-      actors all;
+      group_of_actors all{who};
       all.start([&] {
         auto between = here.theirs.enqueue();
         auto place = here.lock.enqueue();
         REQUIRE(place.ahead() == 2);
-        actors meanwhile;
+        group_of_actors meanwhile{who};
         meanwhile.start([&] {
           lost.wait();
           between.cancel();  // a waiter that sees one of several go looks who is left, and whether it is itself
@@ -83,12 +84,11 @@ TEST_SUITE("ticket") {
     }
   }
 
-  TEST_CASE_TEMPLATE("a turn that has come is lost with its session, though nobody waits for it", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a turn that has come is lost with its session, though nobody waits for it", who, all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     fair_mutex lock{owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       auto place = lock.enqueue();
       REQUIRE(eventually([&] { return place.ahead() == 0; }));
@@ -142,15 +142,15 @@ TEST_SUITE("ticket") {
     CHECK(leaves_nothing(path));
   }
 
-  TEST_CASE_TEMPLATE(
-      "a wait that goes on while its lock object is destroyed is told so, with a ticket that is not spent", actors,
-      LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES(
+      "a wait that goes on while its lock object is destroyed is told so, with a ticket that is not spent", who,
+      all_callers()) {
     held_by_another here;
     client owner{servers().connect_string(), quick()};
     auto lock = std::make_unique<fair_mutex>(owner, here.path);
     auto place = lock->enqueue();
     std::atomic<bool> waits{false};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       waits = true;
       CHECK(error_of([&] { place.wait(); }) == errc::lock_destroyed);
@@ -164,15 +164,15 @@ TEST_SUITE("ticket") {
     CHECK(queued(here.path, 1));
   }
 
-  TEST_CASE_TEMPLATE("try_enqueue_for() ends when it promised to on a frozen network, and leaves nothing", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("try_enqueue_for() ends when it promised to on a frozen network, and leaves nothing", who,
+                      all_callers()) {
     const auto path = fresh_path();
     servers().create_all(path);
     proxy net{servers().addresses()};
     client owner{net.connect_string(), quick(10s)};
     fair_mutex lock{owner, path};
     REQUIRE(owner.wait_for_connection(patience()));
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       std::stop_source stop;
       stop.request_stop();

@@ -8,14 +8,15 @@
 
 #include "support/held_by_another.hpp"
 #include "support/reached.hpp"
+#include "test_cases.hpp"
 
 namespace latchkey::testing {
 
 TEST_SUITE("ticket") {
-  TEST_CASE_TEMPLATE("enqueue() returns with the place taken, and a wait that ends without the lock keeps it", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("enqueue() returns with the place taken, and a wait that ends without the lock keeps it", who,
+                      all_callers()) {
     held_by_another here;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       auto place = here.lock.enqueue();
       const auto queue = queue_at(here.path);
@@ -45,11 +46,11 @@ TEST_SUITE("ticket") {
     CHECK(leaves_nothing(here.path));
   }
 
-  TEST_CASE_TEMPLATE("tickets know how many are ahead, and are served in their order, whatever the order of the waits",
-                     actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("tickets know how many are ahead, and are served in their order, whatever the order of the waits",
+                      who, all_callers()) {
     held_by_another here;
     std::string order;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       auto first = here.lock.enqueue();
       auto second = here.theirs.enqueue();
@@ -64,7 +65,7 @@ TEST_SUITE("ticket") {
         order += who;
         lock.unlock();
       };
-      actors waiting;
+      group_of_actors waiting{who};
       waiting.start([&] { take(fourth, here.lock, "4"); });
       waiting.start([&] { take(third, here.lock, "3"); });
       waiting.start([&] { take(second, here.theirs, "2"); });
@@ -77,11 +78,11 @@ TEST_SUITE("ticket") {
     CHECK(leaves_nothing(here.path));
   }
 
-  TEST_CASE_TEMPLATE("a stop token ends the wait and keeps the place", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a stop token ends the wait and keeps the place", who, all_callers()) {
     held_by_another here;
     std::stop_source stop;
     signal queued_up;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       auto place = here.lock.enqueue();
       queued_up.set();
@@ -100,14 +101,14 @@ TEST_SUITE("ticket") {
     CHECK(leaves_nothing(here.path));
   }
 
-  TEST_CASE_TEMPLATE("how many are ahead is known in time, or not at all", actors, LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("how many are ahead is known in time, or not at all", who, all_callers()) {
     const auto path = fresh_path();
     client other{servers().connect_string(), quick(20s)};
     fair_mutex theirs{other, path};
     const std::lock_guard guard{theirs};
     reached_by_proxy here{quick(20s)};
     fair_mutex lock{here.owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       auto place = lock.enqueue();
       CHECK(place.ahead_for(patience()) == 1);
@@ -122,7 +123,7 @@ TEST_SUITE("ticket") {
       CHECK(took >= 100ms);
       CHECK(took < 2s);
       std::stop_source stop;
-      actors stopping;
+      group_of_actors stopping{who};
       stopping.start([&] { CHECK_FALSE(place.ahead(stop.get_token())); });
       stopping.start([&] { stop.request_stop(); });
       stopping.join();
@@ -133,10 +134,10 @@ TEST_SUITE("ticket") {
     all.join();
   }
 
-  TEST_CASE_TEMPLATE("a lock whose turn has come is kept for its ticket, until that is destroyed", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("a lock whose turn has come is kept for its ticket, until that is destroyed", who,
+                      all_callers()) {
     held_by_another here;
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       auto place = here.lock.enqueue();
       here.held.release();
@@ -152,12 +153,11 @@ TEST_SUITE("ticket") {
     CHECK(leaves_nothing(here.path));
   }
 
-  TEST_CASE_TEMPLATE("waiting with a ticket for what one holds is an error, and keeps the place", actors,
-                     LATCHKEY_ACTORS) {
+  LATCHKEY_TEST_CASES("waiting with a ticket for what one holds is an error, and keeps the place", who, all_callers()) {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quick()};
     fair_mutex lock{owner, path};
-    actors all;
+    group_of_actors all{who};
     all.start([&] {
       lock.lock();
       auto place = lock.enqueue();

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/actors.hpp"
 
+#include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
+
+#ifndef LATCHKEY_WITHOUT_FIBERS
+#include <boost/fiber/fiber.hpp>
+#endif
 
 namespace latchkey::testing {
 namespace {
@@ -30,6 +37,12 @@ std::string words_for(const std::exception_ptr& failure) {
   } catch (...) {
     return "an assertion";  // which doctest has reported
   }
+}
+
+/// Starts it. @returns what waits for its end.
+template <class Thread>
+std::function<void()> join_of(std::function<void()> body) {
+  return [running = std::make_shared<Thread>(std::move(body))] { running->join(); };
 }
 
 }  // namespace
@@ -80,6 +93,48 @@ group_count::~group_count() {
   test.off = std::stop_source{};
   lock.unlock();
   calling_off.join();
+}
+
+std::vector<callers> all_callers() {
+#ifdef LATCHKEY_WITHOUT_FIBERS
+  return {callers::threads};
+#else
+  return {callers::threads, callers::fibers};
+#endif
+}
+
+std::string name_of(callers who) { return who == callers::threads ? "on threads" : "on fibers"; }
+
+group_of_actors::group_of_actors(callers who) : who_{who} {}
+
+group_of_actors::~group_of_actors() {
+  if (!joins_.empty()) call_off(std::make_exception_ptr(called_off{"the test ended before its actors"}));
+  wait();
+}
+
+void group_of_actors::start(std::function<void()> body) {
+  const auto act = [body = std::move(body), who = who_] {
+    try {
+      if (who == callers::threads) be_late();
+      body();
+    } catch (...) {
+      call_off(std::current_exception());
+    }
+  };
+#ifndef LATCHKEY_WITHOUT_FIBERS
+  if (who_ == callers::fibers) return joins_.push_back(join_of<boost::fibers::fiber>(act));
+#endif
+  joins_.push_back(join_of<std::thread>(act));
+}
+
+void group_of_actors::wait() {
+  for (const auto& join : joins_) join();
+  joins_.clear();
+}
+
+void group_of_actors::join() {
+  wait();
+  rethrow_failure();
 }
 
 }  // namespace latchkey::testing

@@ -9,14 +9,8 @@
 #include <functional>
 #include <stdexcept>
 #include <stop_token>
-#include <thread>
-#include <type_traits>
-#include <utility>
+#include <string>
 #include <vector>
-
-#ifndef LATCHKEY_WITHOUT_FIBERS
-#include <boost/fiber/fiber.hpp>
-#endif
 
 #include "support/lateness.hpp"
 
@@ -49,59 +43,44 @@ class group_count {
   group_count& operator=(const group_count&) = delete;
 };
 
+/// Who calls: plain threads, or fibers of the calling thread, of which the others run while one waits.
+enum class callers { threads, fibers };
+
+/// @returns both; without fibers, threads alone.
+std::vector<callers> all_callers();
+
+/// @returns "on threads" or "on fibers".
+std::string name_of(callers who);
+
 /// Bodies, each on a thread or in a fiber of its own. Groups may be nested.
-template <class Thread>
 class group_of_actors {
  public:
-  group_of_actors() = default;
+  explicit group_of_actors(callers who);
   /// A test that ends without `join()` has failed: its actors are called off.
-  ~group_of_actors() {
-    if (!running_.empty()) call_off(std::make_exception_ptr(called_off{"the test ended before its actors"}));
-    wait();
-  }
+  ~group_of_actors();
 
-  void start(std::function<void()> body) {
-    running_.emplace_back([body = std::move(body)] {
-      try {
-        if constexpr (std::is_same_v<Thread, std::thread>) be_late();
-        body();
-      } catch (...) {
-        call_off(std::current_exception());
-      }
-    });
-  }
+  void start(std::function<void()> body);
 
   /// Waits for all of them, whether they fail or not.
-  void wait() {
-    for (auto& each : running_) each.join();
-    running_.clear();
-  }
+  void wait();
 
   /// Waits for all of them. @throws what the first actor of the test that failed has thrown
-  void join() {
-    wait();
-    rethrow_failure();
-  }
+  void join();
 
  private:
   group_count counted_;
-  std::vector<Thread> running_;
+  const callers who_;
+  std::vector<std::function<void()>> joins_;  ///< of those who run
 };
 
-class on_threads : public group_of_actors<std::thread> {};
+struct on_threads : group_of_actors {
+  on_threads() : group_of_actors{callers::threads} {}
+};
 
-#ifdef LATCHKEY_WITHOUT_FIBERS
-
-/// The kinds of actors, for TEST_CASE_TEMPLATE.
-#define LATCHKEY_ACTORS on_threads
-
-#else
-
-#define LATCHKEY_ACTORS on_threads, on_fibers
-
-/// All on the calling thread: while one waits, the others run.
-class on_fibers : public group_of_actors<boost::fibers::fiber> {};
-
+#ifndef LATCHKEY_WITHOUT_FIBERS
+struct on_fibers : group_of_actors {
+  on_fibers() : group_of_actors{callers::fibers} {}
+};
 #endif
 
 /// Something that happens once, which actors of every kind can wait for.

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/family.hpp"
+
+#include <latchkey/any_lock.hpp>
+#include <latchkey/election.hpp>
+#include <latchkey/multi_lock.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/reentrant_mutex.hpp>
+
+#include "support/lock_of.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+template <class Lock>
+std::unique_ptr<any_lockable> make(client& owner, const std::string& path) {
+  return std::make_unique<lock_of<Lock>>(owner, path);
+}
+
+template <class Lock, class Options>
+std::unique_ptr<any_lockable> make_lingering(client& owner, const std::string& path) {
+  return std::make_unique<lock_of<Lock>>(owner, path, Options{.linger = 100ms});
+}
+
+std::unique_ptr<any_lockable> make_group(client& owner, const std::string& path) {
+  return std::make_unique<lock_of<multi_lock>>(owner, std::vector<lock_request>{{path}, {path + "-beside"}});
+}
+
+std::unique_ptr<any_lockable> make_any_of_one(client& owner, const std::string& path) {
+  return std::make_unique<lock_of<any_lock>>(owner, std::vector{path});
+}
+
+constexpr auto make_lingering_writer = make_lingering<shared_mutex, shared_mutex_options>;
+
+}  // namespace
+
+namespace kinds {
+constinit const kind_of_lock plain{"mutex", make<mutex>};
+constinit const kind_of_lock reentrant{"reentrant mutex", make<reentrant_mutex>};
+constinit const kind_of_lock fair{.name = "fair mutex", .make = make<fair_mutex>, .one_place_each = true};
+constinit const kind_of_lock candidate{"candidate", make<election>};
+constinit const kind_of_lock ticketed{.name = "ticket", .make = make<testing::ticketed>, .one_place_each = true};
+constinit const kind_of_lock keyed{"key", make<testing::keyed>};
+constinit const kind_of_lock writer{"writer", make<shared_mutex>};
+constinit const kind_of_lock reader{"reader", make<testing::reader>, make<shared_mutex>};
+constinit const kind_of_lock grouped{"group", make_group};
+constinit const kind_of_lock any_of_one{"any of one", make_any_of_one, make_group};
+constinit const kind_of_lock lingering_mutex{"lingering mutex", make_lingering<mutex, mutex_options>};
+constinit const kind_of_lock lingering_writer{"lingering writer", make_lingering_writer};
+constinit const kind_of_lock lingering_reader{"lingering reader", make_lingering<testing::reader, shared_mutex_options>,
+                                              make_lingering_writer};
+}  // namespace kinds
+
+std::string name_of(const kind_of_lock* kind) { return kind->name; }
+
+std::string name_of(const taken_by& kind) { return name_of(kind.lock) + " " + name_of(kind.who); }
+
+std::vector<taken_by> by_all_callers(const kinds_of_locks& locks) {
+  std::vector<taken_by> all;
+  for (const auto* lock : locks) {
+    for (const auto who : all_callers()) all.push_back({lock, who});
+  }
+  return all;
+}
+
+kinds_of_locks prompt_locks() {
+  return {&kinds::plain, &kinds::reentrant, &kinds::fair, &kinds::writer, &kinds::reader};
+}
+
+std::vector<taken_by> prompt_kinds() { return by_all_callers(prompt_locks()); }
+
+std::vector<taken_by> exclusive() {
+  return by_all_callers({&kinds::plain, &kinds::reentrant, &kinds::fair, &kinds::candidate, &kinds::ticketed,
+                         &kinds::writer, &kinds::keyed, &kinds::lingering_mutex, &kinds::lingering_writer,
+                         &kinds::grouped, &kinds::any_of_one});
+}
+
+std::vector<taken_by> family() {
+  auto all = exclusive();
+  for (const auto& each : by_all_callers({&kinds::reader, &kinds::lingering_reader})) all.push_back(each);
+  return all;
+}
+
+}  // namespace latchkey::testing
