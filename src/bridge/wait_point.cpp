@@ -12,6 +12,8 @@
 
 namespace latchkey::detail {
 
+wait_point::~wait_point() = default;
+
 void wait_point::block() {
   std::unique_lock lock{mutex_};
   unblocked_.wait(lock, [this] { return notified_; });

@@ -25,6 +25,8 @@ class thread_anchor;
 class wait_point {
  public:
   wait_point() = default;
+  /// Not inline: with asserts it calls functions of Boost.Fiber, which other libraries do not link.
+  LATCHKEY_EXPORT ~wait_point();
   wait_point(const wait_point&) = delete;
   wait_point& operator=(const wait_point&) = delete;
 

@@ -45,6 +45,7 @@ latchkey::detail::monitor::run_due
 latchkey::detail::throw_destroyed
 latchkey::detail::wait_point::notify
 latchkey::detail::wait_point::wait
+latchkey::detail::wait_point::~wait_point
 latchkey::detail::zookeeper_name
 latchkey::guard::guard
 latchkey::ticket::ticket" "exported symbols with names of latchkey::detail"
