@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/holding_world.hpp"
@@ -186,9 +187,9 @@ TEST_SUITE("transaction answers") {
         CAPTURE(itself);
         holding w;
         w.one.connector().set_trap(operation::transact, fate);
-        const auto begun =
-            itself ? w.begin({.steps = {create("/made"), set(), {.what = step_kind::remove, .path = "/made"}}})
-                   : w.begin({.steps = {set(0)}});
+        std::vector<detail::step> steps{set(0)};
+        if (itself) steps = {create("/made"), set(), {.what = step_kind::remove, .path = "/made"}};
+        const auto begun = w.begin({.steps = std::move(steps)});
         if (!itself) w.ensemble.change("/data", "new");
         const auto ended = w.end(begun);
         REQUIRE(ended);
