@@ -34,8 +34,8 @@ struct plan {
 /// @returns a plan for exclusive locks of every kind.
 plan exclusively(std::string path, std::size_t count, std::chrono::microseconds hold);
 
-/// @returns a plan for readers and writers, of latchkey also for writers that become readers (kazoo cannot, Curator 5.4
-/// does it wrong).
+/// @returns a plan for readers and writers, of latchkey also for writers that become readers (kazoo cannot, Curator
+/// before 5.5 does it wrong).
 plan reading_and_writing(std::string path, std::size_t count, std::chrono::microseconds hold);
 
 /// How many contenders there are of each language.
