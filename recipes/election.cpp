@@ -60,7 +60,7 @@ void rest_for(client_core& core, duration time, std::stop_token stop) {
 /// @returns the id. @throws error bad_option for one that others could not read
 std::string checked_id(std::string id, const client& owner, const std::string& path) {
   if (id.empty()) id = name_of_owner(owner.core()->options().label);
-  if (constexpr auto most = request{}.most_data; id.size() > most)
+  if (const auto most = request{}.most_data; id.size() > most)
     throw error{errc::bad_option, "the option id has more than " + std::to_string(most) + " bytes; shorten it", path};
   if (id == release_request)
     throw error{errc::bad_option, "the option id asks holders to release their lock; choose another one", path};
