@@ -1,14 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What tests/run.sh and examples/run.sh share: the packages of Debian 12, and how the project is configured and built.
+# What tests/run.sh and examples/run.sh share: the packages of Debian 12 and 13, and how the project is configured and built.
 # To be sourced by a script that runs with `set -euo pipefail`.
 
 latchkey_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# `a|b`: one of them will do, the first is what gets installed. Two versions of Boost cannot be installed side by side.
+# `a|b`: one of them will do, the first is what gets installed; others may be patterns, as they name versions. Two versions of
+# Boost cannot be installed side by side. `?a`: not every Debian has it.
 latchkey_packages=(
   g++ cmake ninja-build pkgconf
-  libzookeeper-mt-dev 'libboost-fiber-dev|libboost-fiber1.81-dev' libfmt-dev nlohmann-json3-dev libsodium-dev
+  libzookeeper-mt-dev 'libboost-fiber-dev|libboost-fiber[0-9]*-dev' libfmt-dev nlohmann-json3-dev libsodium-dev
   doctest-dev libcli11-dev
   # The servers of the test ensemble. Only the package zookeeperd would start one by itself.
   libzookeeper-java default-jre-headless
@@ -18,7 +19,7 @@ latchkey_packages=(
 # the tour.
 # shellcheck disable=SC2034
 latchkey_interop_packages=(
-  'default-jdk-headless|openjdk-17-jdk-headless' libcurator-recipes-java python3-kazoo spin clang-format-14 doxygen
+  'default-jdk-headless|openjdk-[0-9]*-jdk-headless' libcurator-recipes-java python3-kazoo spin '?clang-format-14' doxygen
   dpkg-dev groff-base stunnel4 openssl prometheus-cpp-dev python3-prometheus-client
   # What tests/fencing stores data in. The package redis-server would start a service.
   libsqlite3-dev libcpp-httplib-dev libpq-dev postgresql libhiredis-dev 'redis-tools|redis-server'
@@ -26,18 +27,24 @@ latchkey_interop_packages=(
 
 heading() { printf '\n== %s\n' "$*"; }
 
-# (A package that others name, or that was purged, is "not-installed".)
+# A name, or a pattern. (A package that others name, or that was purged, is "not-installed".)
 is_installed() { [[ " $(dpkg-query -W -f='${db:Status-Status} ' "$1" 2>/dev/null)" == *" installed "* ]]; }
+
+have_package_lists() { [[ -n $(find /var/lib/apt/lists -name '*Packages*' -print -quit 2>/dev/null) ]]; }
 
 # Prints the packages that are missing, one a line.
 missing_packages() {
   local choice name
   for choice in "${latchkey_packages[@]}"; do
     local -a names
-    IFS='|' read -ra names <<<"$choice"
+    IFS='|' read -ra names <<<"${choice#'?'}"
     for name in "${names[@]}"; do
       is_installed "$name" && continue 2
     done
+    if [[ $choice == '?'* ]] && have_package_lists && [[ -z $(apt-cache show "$name" 2>/dev/null) ]]; then
+      echo "not installed, as this system does not have it: $name" >&2
+      continue
+    fi
     echo "${names[0]}"
   done
 }
@@ -79,11 +86,13 @@ install_packages() {
       exit 1
     fi
   fi
-  heading "installing ${missing[*]}"
   if [[ " ${missing[*]} " == *" postgresql "* ]]; then forbid_postgres_cluster; fi
-  if [[ -z $(find /var/lib/apt/lists -name '*Packages*' -print -quit 2>/dev/null) ]]; then
+  if ! have_package_lists; then
     apt_get update || true # the installation below tells what is wrong, and tries once more
+    mapfile -t missing < <(missing_packages)
+    if ((${#missing[@]} == 0)); then return; fi
   fi
+  heading "installing ${missing[*]}"
   if ! apt_get install --no-install-recommends "${missing[@]}"; then
     # Lists that are too old name versions that the mirrors no longer have.
     if ! { apt_get update && apt_get install --no-install-recommends "${missing[@]}"; }; then
