@@ -5,7 +5,7 @@ latchkey_doctest(NAME <target> LABELS <label>... [SUITES <suite>... [TIMED <suit
 Registers the doctest program <target> with CTest: an entry per test suite of SUITES, or one for all of it.
 - An entry whose filter matches no test case fails, although doctest then exits with 0.
 - With SUITES, one more entry fails when the program has a test case outside of them: no test stays behind unnoticed.
-- Labels: `unit` (no server), `integration` and `interop` (an ensemble each, as with SERVERS), `tsan` (uses no fiber: runs under TSan too), ...
+- Labels: `unit` (no server), `integration` and `interop` (an ensemble each, as with SERVERS), `tsan` (uses no fiber: runs under TSan too), `short` (of the short form), ...
 - Entries with servers mostly wait, so some run at a time, in lanes. In the timed lane, one at a time, are the suites of
   TIMED: their cases measure a time, each for a reason that stands beside its name. All others assert states, whatever
   the speed of the machine, and share the calm lanes.
@@ -99,7 +99,9 @@ function(latchkey_doctest)
     endforeach()
   endif()
 
-  if("tsan" IN_LIST arg_LABELS)
-    add_dependencies(tsan_tests ${arg_NAME})
-  endif()
+  foreach(label IN ITEMS tsan short)
+    if(label IN_LIST arg_LABELS)
+      add_dependencies(${label}_tests ${arg_NAME})
+    endif()
+  endforeach()
 endfunction()

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds, runs the tests. The last line is "<n> passed, <n> failed", in test cases.
 #
-#   tests/run.sh [--plain] [--asan] [--tsan] [LABEL...]
+#   tests/run.sh [--plain | --short] [--asan] [--tsan] [--on SUITE] [LABEL...]
 #
 #   --plain   all tests, without sanitizers; the default
 #   --asan    the tests unit and integration, under ASan and UBSan; so does LATCHKEY_SANITIZE=1
 #   --tsan    the tests without fibers, under TSan
+#   --short   instead of all tests those with the label short: what another system may change
+#   --on SUITE  the short form on another Debian, at last; see tests/platforms/run.sh
 #   LABEL     only tests with this label: unit, integration, interop, testcluster, package, model, chaos, ...
 #
 # With LATCHKEY_LONG in the environment, as in CI, tests that repeat something at random do so more often.
@@ -167,6 +169,25 @@ stage() {
   run_tests "$preset" "$((SECONDS - start))" "${of_ctest[@]}"
 }
 
+# The short form on another Debian: suite. Where that system cannot be had, the summary says so.
+stage_on() {
+  local suite=$1 log="$latchkey_root/build/platforms/$1.log" verdict
+  heading "Debian $suite"
+  mkdir -p "${log%/*}"
+  "$latchkey_root/tests/platforms/run.sh" --short "$suite" 2>&1 | tee "$log" || true
+  verdict=$(tail -n 1 "$log")
+  if [[ $verdict =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+    passed=$((passed + BASH_REMATCH[1]))
+    failed=$((failed + BASH_REMATCH[2]))
+    record platform "Debian $suite: $verdict"
+    (grep '^FAILED ' "$log" || true) | sed 's/^/said\t/' >>"$results"
+  elif [[ $verdict == "not run: "* ]]; then
+    record platform "$verdict"
+  else
+    broken "$suite" "it ended without a verdict, see build/platforms/$suite.log"
+  fi
+}
+
 # The arrays of each stage.
 # shellcheck disable=SC2034 # `stage` gets their names
 prepare() {
@@ -175,6 +196,12 @@ prepare() {
   ci_chosen=(--label-exclude '^bench$') # they measure; nothing can fail
   # Only CI insists on no warnings: a newer compiler than ours has new ones.
   if [[ ${CI:-} == true ]]; then ci_options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON); else ci_options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF); fi
+
+  if [[ -n $short ]]; then
+    ci_options+=(-DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
+    ci_targets=(short_tests)
+    ci_chosen=(--label-regex '^short$')
+  fi
 
   asan_options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
   # Where our code runs in one process.
@@ -195,16 +222,21 @@ prepare() {
   fi
 }
 
-# Of each part: memory is watched in fewer, they are six times slower.
+# Of each part: memory is watched in fewer, they are six times slower; and another system changes nothing in virtual time.
 run_stage() {
-  if [[ $1 == asan ]]; then LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" stage "$@"; else stage "$@"; fi
+  if [[ $1 == asan || -n $short ]]; then LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" stage "$@"; else stage "$@"; fi
 }
 
-plain='' asan='' tsan=''
+plain='' short='' asan='' tsan='' suites=()
 labels=()
 while (($# > 0)); do
   case $1 in
     --plain) plain=1 ;;
+    --short) plain=1 short=1 ;;
+    --on)
+      suites+=("${2:?--on needs a suite of Debian}")
+      shift
+      ;;
     --asan) asan=1 ;;
     --tsan) tsan=1 ;;
     -h | --help)
@@ -219,7 +251,7 @@ while (($# > 0)); do
   esac
   shift
 done
-if [[ -z $plain$asan$tsan ]]; then
+if [[ -z $plain$asan$tsan ]] && ((${#suites[@]} == 0)); then
   if [[ ${LATCHKEY_SANITIZE:-0} == 1 ]]; then asan=1; else plain=1; fi
 fi
 
@@ -239,3 +271,4 @@ install_packages
 prepare
 stages=(${plain:+ci} ${asan:+asan} ${tsan:+tsan})
 for i in "${!stages[@]}"; do run_stage "${stages[i]}" "${stages[i + 1]:-}"; done
+for suite in "${suites[@]}"; do stage_on "$suite"; done

@@ -6,6 +6,7 @@
 #   entry   <name> <passed> <failed> <seconds>
 #   broken  <preset> <sentence>                                       what kept tests from running
 #   said    <line>                                                    of the log of a stage that failed
+#   platform <sentence>                                               what became of another system
 
 BEGIN {
   FS = "\t"
@@ -41,9 +42,11 @@ $1 == "entry" {
   if ($4 > 0) bad[++count] = sprintf("%s: %d failed", $2, $4)
 }
 $1 == "broken" { bad[++count] = sprintf("preset %s: %s", $2, $3) }
+$1 == "platform" { platform[++systems] = $2 }
 $1 == "said" { said[++lines] = substr($0, 6, 200) }
 END {
   end_stage()
+  for (i = 1; i <= systems; ++i) print platform[i]
   for (i = 1; i <= lines; ++i) print "  " said[i]
   for (i = 1; i <= count && i <= 12; ++i) print "FAILED " bad[i]
   if (count > 12) printf "and %d more\n", count - 12
