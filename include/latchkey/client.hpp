@@ -108,7 +108,8 @@ struct client_options {
   /// when it is empty. If anyone may create, delete or administrate there, the client logs a warning, once for each
   /// path, up to 1024 of them. For that it reads the ACL of each path once.
   std::vector<acl_entry> acl{};
-  /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. Empty: no TLS.
+  /// Certificates for TLS: "ca.pem,client.pem,client.key,password", as `zookeeper_init_ssl` takes them. The password may
+  /// be left out, with its comma, if the key has none. Empty: no TLS.
   ///
   /// It does not authenticate the server: a C client with OpenSSL accepts any host name, and trusts the certificate
   /// authorities of the system beside the given one. Debian's C client has no TLS; with it this throws `unsupported`. For

@@ -32,7 +32,10 @@ zhandle_t* open_with_tls(const std::string& servers, const std::string& tls, wat
                          void* context, int flags) noexcept {
   static std::mutex one_by_one;  // it uses strtok
   const std::lock_guard lock{one_by_one};
-  auto* handle = zookeeper_init_ssl(servers.c_str(), tls.c_str(), watcher, timeout, nullptr, context, flags);
+  const auto missing = missing_password(tls);  // a copy of `tls` has no password in it
+  const auto completed = missing.empty() ? std::string{} : tls + missing;
+  const auto& certificates = missing.empty() ? tls : completed;
+  auto* handle = zookeeper_init_ssl(servers.c_str(), certificates.c_str(), watcher, timeout, nullptr, context, flags);
   if (handle != nullptr) zoo_set_log_callback(handle, &take_client_log);
   return handle;
 }
