@@ -72,8 +72,8 @@ struct client_options {
   saturating<std::chrono::milliseconds> session_timeout{std::chrono::seconds{10}};
   /// The `tickTime` of the servers, which determines how long a lease can be relied on. Zero means: at most half of the
   /// session timeout, which ZooKeeper guarantees unless its `minSessionTimeout` was set below two ticks. A session
-  /// timeout below 4/3 of a tick is refused, because no lease can be kept with it. Behind observer masters, give twice
-  /// the `tickTime`.
+  /// timeout below 4/3 of a tick is refused, because no lease can be kept with it. Behind an ObserverMaster no value
+  /// helps: connect to other servers.
   saturating<std::chrono::milliseconds> server_tick{};
   /// Whether an idle client sends a `sync` every sixth of the session timeout, in place of a ping every third. Then its
   /// next lock needs no extra round trip. Set it to false for a great many clients that are mostly idle. Then the first

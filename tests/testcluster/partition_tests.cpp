@@ -66,7 +66,7 @@ TEST_CASE("what a follower is sent is held back, while what it sends arrives") {
   servers.create("/first");
   auto written = std::async(std::launch::async, [&] { return writer.create("/second"); });
   CHECK(eventually([&] { return servers.exists("/second").has_value(); }));
-  CHECK_FALSE(reader.exists("/first").has_value());
+  CHECK_FALSE(reader.exists("/first").has_value());  // not answered on 3.5: HAZARDS S3
   CHECK(written.wait_for(0s) == std::future_status::timeout);
   servers.heal(one);
   CHECK(written.get() == "/second");
@@ -84,7 +84,7 @@ TEST_CASE("what a follower sends is held back, while what it is sent arrives") {
   servers.hold_back(one, direction::outgoing);
   auto written = std::async(std::launch::async, [&] { return writer.create("/late"); });
   servers.create("/news");
-  CHECK(eventually([&] { return reader.exists("/news").has_value(); }));
+  CHECK(eventually([&] { return reader.exists("/news").has_value(); }));  // not answered on 3.5: HAZARDS S3
   CHECK_FALSE(servers.exists("/late").has_value());
   CHECK(written.wait_for(0s) == std::future_status::timeout);
   servers.release(one, direction::outgoing);
