@@ -220,6 +220,10 @@ void ensemble::configure(std::size_t server, const std::vector<std::string>& con
   impl_->configure(server, config_lines);
 }
 
+void ensemble::use_class_path(std::size_t server, std::string class_path) {
+  impl_->at(server).class_path = std::move(class_path);
+}
+
 void ensemble::start(std::size_t server) {
   auto& target = impl_->at(server);
   if (!target.process.alive()) target.launch(impl_->how);

@@ -77,8 +77,9 @@ int up(const ensemble_options& options) {
   const ensemble servers{options};
   std::cout << servers.connect_string() << std::endl;
   for (std::size_t i = 0; i < servers.size(); ++i) {
-    std::cerr << "server " << i << ": " << servers.connect_string(i) << ", pid " << servers.pid(i) << ", log "
-              << servers.log(i).string() << "\n";
+    std::cerr << "server " << i << ": " << servers.connect_string(i) << ", ZooKeeper "
+              << servers.admin(i).srvr().version << ", pid " << servers.pid(i) << ", log " << servers.log(i).string()
+              << "\n";
   }
   std::cerr << "Press Ctrl-C to end." << std::endl;
   int number = 0;

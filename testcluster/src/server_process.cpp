@@ -35,7 +35,7 @@ std::string find_java() {
   throw missing_package(std::string{"java is not installed (neither in JAVA_HOME nor on the PATH): "} + install_hint);
 }
 
-/// Debian's jar names what it needs in its manifest, but no logger.
+/// Debian's jar names what it needs in its manifest, but no logger, and not all that Netty's secure port needs.
 std::string find_class_path() {
   if (auto given = environment("LATCHKEY_ZOOKEEPER_CLASSPATH"); !given.empty()) return given;
   const fs::path jars{"/usr/share/java"};
@@ -44,11 +44,15 @@ std::string find_class_path() {
     throw missing_package(zookeeper.string() + " is missing: " + install_hint +
                           " (or set LATCHKEY_ZOOKEEPER_CLASSPATH)");
   }
-  const auto logger = jars / "slf4j-simple.jar";
-  return zookeeper.string() + (fs::exists(logger) ? ":" + logger.string() : "");
+  auto path = zookeeper.string();
+  for (const auto* name : {"slf4j-simple", "netty-codec", "netty-resolver", "netty-transport-native-unix-common"}) {
+    if (const auto jar = jars / (std::string{name} + ".jar"); fs::exists(jar)) path += ":" + jar.string();
+  }
+  return path;
 }
 
-std::vector<std::string> java_command(std::size_t index, const fs::path& folder, const ensemble_options& how) {
+std::vector<std::string> java_command(std::size_t index, const fs::path& folder, const std::string& class_path,
+                                      const ensemble_options& how) {
   std::vector<std::string> command{
       find_java(),
       "-Xmx256m",
@@ -70,8 +74,8 @@ std::vector<std::string> java_command(std::size_t index, const fs::path& folder,
   if (const auto own = how.server_jvm_args.find(index); own != how.server_jvm_args.end()) {
     command.insert(command.end(), own->second.begin(), own->second.end());
   }
-  command.insert(command.end(), {"-cp", find_class_path(), "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-                                 (folder / "zoo.cfg").string()});
+  command.insert(command.end(), {"-cp", class_path.empty() ? find_class_path() : class_path,
+                                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", (folder / "zoo.cfg").string()});
   return command;
 }
 
@@ -105,7 +109,7 @@ void server_process::configure(const ensemble_options& how, const std::vector<pe
 }
 
 void server_process::launch(const ensemble_options& how) {
-  process.start(java_command(index_, folder_, how), {.log = log(), .talks = false});
+  process.start(java_command(index_, folder_, class_path, how), {.log = log(), .talks = false});
 }
 
 std::string server_process::log_tail() const {

@@ -37,6 +37,7 @@ class server_process {
   [[nodiscard]] bool lost_its_port() const;
 
   child_process process;
+  std::string class_path;  ///< from the next launch on; empty: as LATCHKEY_ZOOKEEPER_CLASSPATH says
 
  private:
   std::size_t index_;

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include <latchkey/testing/ensemble.hpp>
 #include <latchkey/testing/raw_client.hpp>
 
+#include "../announced_ensemble.hpp"
 #include "client_nemesis.hpp"
 #include "fault_log.hpp"
 #include "server_nemesis.hpp"
@@ -206,7 +206,7 @@ class run {
 
   const run_options how_;
   fault_log log_;
-  latchkey::testing::ensemble servers_;
+  latchkey::testing::announced_ensemble servers_;
   std::deque<worker_slot> slots_;
 };
 

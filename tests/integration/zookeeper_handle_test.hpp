@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include <latchkey/testing/ensemble.hpp>
+#include "../announced_ensemble.hpp"
 
 namespace latchkey::handle_tests {
 
@@ -31,7 +31,7 @@ namespace zk = latchkey::testing;
 inline constexpr auto limit = 60s;  // of what takes milliseconds on an idle machine
 
 inline zk::ensemble& ensemble() {
-  static zk::ensemble instance{{.servers = 1, .container_check_interval = 200ms}};
+  static zk::announced_ensemble instance{{.servers = 1, .container_check_interval = 200ms}};
   return instance;
 }
 

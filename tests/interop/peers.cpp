@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -17,12 +18,18 @@ std::int64_t number_after(std::string_view word, const std::string& answer) {
   return std::stoll(parts[1]);
 }
 
+/// Curator with the ZooKeeper that it was compiled with, or with the one that is chosen for the servers.
+std::string curator_class_path() {
+  const auto* const chosen = std::getenv("LATCHKEY_ZOOKEEPER_CLASSPATH");
+  return (chosen == nullptr ? "" : std::string{chosen} + ":") + CURATOR_CLASS_PATH;
+}
+
 }  // namespace
 
 std::unique_ptr<peer> start_curator() {
   return std::make_unique<peer>(std::vector<std::string>{JAVA, "-Xmx128m", "-XX:+UseSerialGC",
                                                          "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-cp",
-                                                         CURATOR_CLASS_PATH, "CuratorPeer"});
+                                                         curator_class_path(), "CuratorPeer"});
 }
 
 std::unique_ptr<peer> start_kazoo() {

@@ -8,6 +8,8 @@
 #include <latchkey/testing/ensemble.hpp>
 #include <thread>
 
+#include "../announced_ensemble.hpp"
+
 namespace latchkey::testing {
 
 using namespace std::chrono_literals;
@@ -27,13 +29,13 @@ bool eventually(Condition holds) {
 
 /// One server for all tests that do not hurt it; every test uses a path of its own.
 inline ensemble& one_server() {
-  static ensemble server{{.servers = 1}};
+  static announced_ensemble server{{.servers = 1}};
   return server;
 }
 
 /// Three servers whose links can be cut; whole again after every test.
 inline ensemble& three_servers() {
-  static ensemble servers{{.servers = 3, .quorum_proxies = true}};
+  static announced_ensemble servers{{.servers = 3, .quorum_proxies = true}};
   return servers;
 }
 

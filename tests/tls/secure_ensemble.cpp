@@ -2,7 +2,6 @@
 #include "secure_ensemble.hpp"
 
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -10,18 +9,6 @@ namespace latchkey::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// The manifest of Debian's zookeeper.jar lacks three of the jars that Netty's secure port needs.
-ensemble_options with_netty() {
-  const std::string jars = "/usr/share/java/";
-  std::string path;
-  for (const auto* jar :
-       {"zookeeper", "slf4j-simple", "netty-codec", "netty-resolver", "netty-transport-native-unix-common"}) {
-    path += jars + jar + ".jar:";
-  }
-  ::setenv("LATCHKEY_ZOOKEEPER_CLASSPATH", path.c_str(), 0);
-  return {};
-}
 
 void make_certificates(const std::filesystem::path& folder) {
   const child_process script{{CERTIFICATES, folder.string(), name_of(0), name_of(1), name_of(2), "client"},
@@ -34,7 +21,7 @@ void make_certificates(const std::filesystem::path& folder) {
 
 std::string name_of(std::size_t server) { return "zk" + std::to_string(server + 1) + ".example"; }
 
-secure_ensemble::secure_ensemble() : servers_{with_netty()} {
+secure_ensemble::secure_ensemble() {
   make_certificates(folder());
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     const auto secure = secure_address(i);

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include <latchkey/testing/child_process.hpp>
-#include <latchkey/testing/ensemble.hpp>
+
+#include "../announced_ensemble.hpp"
 
 namespace latchkey::testing {
 
@@ -29,7 +30,7 @@ class secure_ensemble {
   endpoint secure_address(std::size_t server) const { return {"127.0.0.2", servers_.address(server).port}; }
 
  private:
-  ensemble servers_;
+  announced_ensemble servers_;
 };
 
 /// One stunnel with a service for each server, as OPERATIONS.md has it.

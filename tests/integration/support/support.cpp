@@ -16,6 +16,7 @@
 #include <boost/fiber/operations.hpp>
 #endif
 
+#include "../../announced_ensemble.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::testing {
@@ -43,7 +44,7 @@ int number_from_environment(const char* name, int otherwise) {
 }  // namespace
 
 ensemble& servers() {
-  static ensemble instance{[] {
+  static announced_ensemble instance{[] {
     ensemble_options options;
     options.quorum_proxies = true;
     return options;

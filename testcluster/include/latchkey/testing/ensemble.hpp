@@ -79,6 +79,8 @@ class LATCHKEY_TESTING_EXPORT ensemble {
   void resume(std::size_t server);   ///< SIGCONT
   /// Lines for the zoo.cfg of one server, after options().config_lines; the last of two counts. From its next start on.
   void configure(std::size_t server, const std::vector<std::string>& config_lines);
+  /// The jars of one server, from its next start on: another version of ZooKeeper. Empty: those of the others.
+  void use_class_path(std::size_t server, std::string class_path);
   [[nodiscard]] bool running(std::size_t server) const;  ///< started, not paused, not dead
 
   /// The server that says it leads (of several, the one of the newest epoch); a lone server leads itself.
