@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds, runs the tests. The last line is "<n> passed, <n> failed", in test cases.
 #
-#   tests/run.sh [--plain | --short] [--asan] [--tsan] [--on SUITE] [LABEL...]
+#   tests/run.sh [--plain | --short] [--servers] [--asan] [--tsan] [--on SUITE] [LABEL...]
 #
 #   --plain   all tests, without sanitizers; the default
+#   --servers after --plain: what depends most on the servers, with those of another Debian (tests/platforms/servers.sh)
 #   --asan    the tests unit and integration, under ASan and UBSan; so does LATCHKEY_SANITIZE=1
 #   --tsan    the tests without fibers, under TSan
 #   --short   instead of all tests those with the label short: what another system may change
@@ -26,6 +27,7 @@ passed=0
 failed=0
 results=$(mktemp) # for tests/summary.awk
 ahead=            # the process that builds the next preset meanwhile
+not_run=()        # what this machine cannot run, each a sentence
 verdict_is_due=
 
 finish() {
@@ -35,6 +37,7 @@ finish() {
     if ((status != 0 && failed == 0)); then failed=1; fi
     heading summary
     awk -f "$latchkey_root/tests/summary.awk" "$results"
+    for reason in "${not_run[@]}"; do echo "NOT RUN: $reason"; done
     printf '\n%d passed, %d failed\n' "$passed" "$failed"
     if ((failed > 0 || passed == 0)); then status=1; fi
   fi
@@ -102,32 +105,32 @@ compile() {
   return 1
 }
 
-# preset, seconds that its build took, then CTest's options that choose the tests.
+# preset, seconds that its build took, then CTest's options that choose the tests. Not the first run of a preset: $part names it.
 run_tests() {
-  local preset=$1 built_in=$2 folder="$latchkey_root/build/$1" start=$SECONDS outcome=0 p=0 f=0
+  local preset=$1 built_in=$2 folder="$latchkey_root/build/$1" start=$SECONDS outcome=0 p=0 f=0 name=${part:-tests}
   shift 2
-  heading "running the tests of the preset $preset"
-  rm -f "$folder/tests.xml"
+  heading "running the tests of the preset $preset${part:+, with $part}"
+  rm -f "$folder/$name.xml"
   # The sizes: CTest would shorten the output that is counted.
   # More than there are processors: the entries of the three lanes of servers mostly wait (tests/doctest_test.cmake).
   ctest --test-dir "$folder" --parallel "$(($(nproc) + 3))" --output-on-failure --no-tests=error "$@" \
-    --output-junit "$folder/tests.xml" --test-output-size-passed 100000000 --test-output-size-failed 100000000 || outcome=$?
-  cp -f "$folder/Testing/Temporary/LastTest.log" "$folder/tests.log" 2>/dev/null || true
-  record stage "$preset" "$built_in" "$((SECONDS - start))"
-  if [[ -f $folder/tests.xml ]]; then
-    awk -f "$latchkey_root/tests/count.awk" "$folder/tests.xml" >"$folder/tests.counts"
-    sed 's/^/entry\t/' "$folder/tests.counts" >>"$results"
-    read -r p f < <(awk -F '\t' '{ p += $2; f += $3 } END { print p + 0, f + 0 }' "$folder/tests.counts")
+    --output-junit "$folder/$name.xml" --test-output-size-passed 100000000 --test-output-size-failed 100000000 || outcome=$?
+  cp -f "$folder/Testing/Temporary/LastTest.log" "$folder/$name.log" 2>/dev/null || true
+  record stage "$preset${part:+, $part}" "$built_in" "$((SECONDS - start))"
+  if [[ -f $folder/$name.xml ]]; then
+    awk -f "$latchkey_root/tests/count.awk" "$folder/$name.xml" >"$folder/$name.counts"
+    sed 's/^/entry\t/' "$folder/$name.counts" >>"$results"
+    read -r p f < <(awk -F '\t' '{ p += $2; f += $3 } END { print p + 0, f + 0 }' "$folder/$name.counts")
   fi
   passed=$((passed + p))
   failed=$((failed + f))
   if ((outcome != 0)); then
     # What doctest and the sanitizers say of a failure, each with what follows.
-    (grep -h -A 2 -E '(^|[ =])ERROR: ' "$folder/tests.log" || true) | sed -n '1,16s/^/said\t/p' >>"$results"
+    (grep -h -A 2 -E '(^|[ =])ERROR: ' "$folder/$name.log" || true) | sed -n '1,16s/^/said\t/p' >>"$results"
   fi
   # CTest has the last word on whether something failed.
   if ((outcome != 0 && f == 0)); then broken "$preset" "CTest failed with exit code $outcome"; fi
-  echo "the full log is $folder/tests.log"
+  echo "the full log is $folder/$name.log"
 }
 
 # What CTest is asked for when labels are given: preset's tests with one of them.
@@ -223,12 +226,28 @@ prepare() {
   fi
 }
 
+# The lease (Z1 to Z6 of recipes/README.md), watches, transactions and containers: 4 minutes, in programs that are built.
+run_with_other_servers() {
+  local class_path reason
+  if ! class_path=$("$latchkey_root/tests/platforms/servers.sh" 2>"$latchkey_root/build/servers.log"); then
+    reason=$(tail -n 1 "$latchkey_root/build/servers.log")
+    not_run+=("tests with the servers of another Debian: $reason")
+    return
+  fi
+  local suites='budget|deletions|election|family exclusion|family loss|faults|groups|held back|loss|mutex|open parents'
+  suites+='|semaphore|sequencer|session|shared mutex|transaction'
+  part=other-servers LATCHKEY_ZOOKEEPER_CLASSPATH=$class_path run_tests ci 0 --tests-regex \
+    "^(zookeeper_handle_tests|testcluster_tests: (ensemble|partition|raw_client)|integration_tests: ($suites))\$"
+  part=rolling-upgrade LATCHKEY_ZOOKEEPER_NEXT_CLASSPATH=$class_path run_tests ci 0 \
+    --tests-regex '^integration_tests: rolling upgrade$'
+}
+
 # Of each part: memory is watched in fewer, they are six times slower; and another system changes nothing in virtual time.
 run_stage() {
   if [[ $1 == asan || -n $short ]]; then LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" stage "$@"; else stage "$@"; fi
 }
 
-plain='' short='' asan='' tsan='' suites=()
+plain='' short='' servers='' asan='' tsan='' suites=()
 labels=()
 while (($# > 0)); do
   case $1 in
@@ -238,6 +257,7 @@ while (($# > 0)); do
       suites+=("${2:?--on needs a suite of Debian}")
       shift
       ;;
+    --servers) plain=1 servers=1 ;;
     --asan) asan=1 ;;
     --tsan) tsan=1 ;;
     -h | --help)
@@ -271,5 +291,8 @@ latchkey_packages+=("${latchkey_interop_packages[@]}")
 install_packages
 prepare
 stages=(${plain:+ci} ${asan:+asan} ${tsan:+tsan})
-for i in "${!stages[@]}"; do run_stage "${stages[i]}" "${stages[i + 1]:-}"; done
+for i in "${!stages[@]}"; do
+  run_stage "${stages[i]}" "${stages[i + 1]:-}"
+  if [[ ${stages[i]} == ci && -n $servers ]]; then run_with_other_servers; fi
+done
 for suite in "${suites[@]}"; do stage_on "$suite"; done
