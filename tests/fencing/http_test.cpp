@@ -7,15 +7,9 @@
 #include <doctest/doctest.h>
 
 #include "http_server.hpp"
+#include "tokens.hpp"
 
 namespace latchkey::testing {
-namespace {
-
-constexpr fencing_token older{33, 0};
-constexpr fencing_token newer{34, 0};
-
-}  // namespace
-
 TEST_SUITE("http") {
   TEST_CASE("a refused request is answered with 412 and the largest token") {
     fencing::disk data;

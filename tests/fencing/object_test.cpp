@@ -6,12 +6,10 @@
 #include <doctest/doctest.h>
 
 #include "etag_store.hpp"
+#include "tokens.hpp"
 
 namespace latchkey::testing {
 namespace {
-
-constexpr fencing_token older{33, 0};
-constexpr fencing_token newer{34, 0};
 
 /// Compares the tokens, then writes with no condition.
 bool write_unconditionally(etag_store& to, fencing_token token, const std::string& body) {

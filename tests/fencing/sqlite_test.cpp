@@ -12,6 +12,7 @@
 #include "../../examples/fencing/sqlite.hpp"
 #include "interleavings.hpp"
 #include "temporary_folder.hpp"
+#include "tokens.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -19,16 +20,13 @@ namespace {
 using namespace std::chrono_literals;
 using fencing::sqlite;
 
-constexpr fencing_token older{33, 0};
-constexpr fencing_token newer{34, 0};
-
 const std::string& file() {
   static const temporary_folder folder;
   static const std::string path = (folder.path() / "items.db").string();
   return path;
 }
 
-struct sqlite_file {
+struct one_sqlite_file {
   static sqlite open() { return sqlite{file()}; }
 };
 
@@ -51,15 +49,15 @@ struct session {
 
 TEST_SUITE("sqlite") {
   TEST_CASE("a fence in the row is right in every order of two transactions") {
-    check_pattern(run_in_every_order<sqlite_file, session>(fence_in_row(sqlite::begin)));
+    check_pattern(run_in_every_order<one_sqlite_file, session>(fence_in_row(sqlite::begin)));
   }
 
   TEST_CASE("a fence for many rows is right in every order of two transactions") {
-    check_pattern(run_in_every_order<sqlite_file, session>(fence_of_resource(sqlite::begin)));
+    check_pattern(run_in_every_order<one_sqlite_file, session>(fence_of_resource(sqlite::begin)));
   }
 
   TEST_CASE("a check in a statement of its own loses updates") {
-    CHECK(run_in_every_order<sqlite_file, session>(check_then_write()).damaged > 0);
+    CHECK(run_in_every_order<one_sqlite_file, session>(check_then_write()).damaged > 0);
   }
 
   TEST_CASE("two transactions that read before they write block each other: BEGIN IMMEDIATE lets one wait") {

@@ -19,12 +19,9 @@
 
 #include <doctest/doctest.h>
 
-#include <latchkey/fencing_token.hpp>
+#include "tokens.hpp"
 
 namespace latchkey::testing {
-
-inline constexpr fencing_token older{33, 0};
-inline constexpr fencing_token newer{34, 0};
 
 TEST_SUITE("stores") {
   TEST_CASE_TEMPLATE("a paused holder overwrites what its successor wrote: with a token it is refused", store,

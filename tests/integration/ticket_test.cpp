@@ -60,9 +60,9 @@ TEST_SUITE("ticket") {
       CHECK(second.ahead() == 2);
       CHECK(third.ahead() == 3);
       CHECK(fourth.ahead() == 4);
-      const auto take = [&](ticket& place, fair_mutex& lock, const char* who) {
+      const auto take = [&](ticket& place, fair_mutex& lock, const char* name) {
         place.wait();
-        order += who;
+        order += name;
         lock.unlock();
       };
       group_of_actors waiting{who};
