@@ -78,6 +78,7 @@ std::optional<peer_advert> peers::advert(std::string_view name) const {
 
 void peers::add(const std::string& name) {
   auto& mine = own_[name];
+  forget_early();
   const auto asked = [&](const early& each) { return each.ahead == name; };
   for (auto at = early_.begin(); (at = std::find_if(at, early_.end(), asked)) != early_.end(); at = early_.erase(at)) {
     note(mine, std::move(at->who));
@@ -125,8 +126,25 @@ void peers::on_subscribe(const std::string& from, const peer_message& what, std:
     if (!note(at->second, std::move(asks))) ++counts_.stale;
     return;
   }
-  early_.push_back({ahead, std::move(asks)});
+  keep_early(ahead, std::move(asks));
+}
+
+void peers::keep_early(const std::string& ahead, subscriber who) {
+  forget_early();
+  const auto present = std::find_if(early_.begin(), early_.end(), [&](const early& each) {
+    return each.ahead == ahead && each.who.name == who.name;
+  });
+  if (present != early_.end()) {
+    who.since = present->who.since;
+    present->who = std::move(who);
+    return;
+  }
+  early_.push_back({ahead, std::move(who)});
   if (early_.size() > most_early) early_.pop_front();
+}
+
+void peers::forget_early() {
+  while (!early_.empty() && early_.front().who.since + early_for <= monitor_.now()) early_.pop_front();
 }
 
 /// @returns false if one with a larger number is noted.

@@ -94,9 +94,11 @@ class peers {
   /// How many names of closed entries are kept, and for how long, for those who ask too late.
   static constexpr std::size_t most_closed = 64;
   static constexpr duration closed_for = std::chrono::minutes{1};
-  /// How many early subscribers are kept: another server has shown them our node before our own server has answered
-  /// its create.
+  /// How many early subscribers are kept, and for how long: another server has shown them our node before our own server
+  /// has answered its create. All paths share these places: who can read the nodes of one path may push out the early
+  /// subscribers of another, which then wait for their watches.
   static constexpr std::size_t most_early = 64;
+  static constexpr duration early_for = std::chrono::minutes{1};
   /// How many clients and paths are known; then all are forgotten.
   static constexpr std::size_t most_known = 1024;
   /// How long an address that has not answered is left alone.
@@ -156,6 +158,8 @@ class peers {
   bool is_silent(const std::string& address) const;
   void send(peer_message::verb what, const std::string& ahead, const subscriber& to);
   bool was_closed(std::string_view name);
+  void keep_early(const std::string& ahead, subscriber who);
+  void forget_early();
 
   monitor& monitor_;
   const std::unique_ptr<datagram_port> port_;
@@ -164,8 +168,8 @@ class peers {
   bool said_ = false;  // that there is none
   peer_metrics counts_;
   detail::departures departures_;
-  std::unordered_map<std::string, own_entry> own_;               // by name
-  std::deque<early> early_;                                      // of entries that we do not know to be there yet
+  std::unordered_map<std::string, own_entry> own_;  // by name
+  std::deque<early> early_;                         // of entries that we do not know to be there yet; the oldest first
   std::unordered_map<std::string, subscription> subscriptions_;  // by the name of ours
   std::deque<closed> closed_;                                    // the oldest first
   std::unordered_map<std::string, known> known_;                 // by path, and what its names have in common

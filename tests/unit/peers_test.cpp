@@ -134,6 +134,30 @@ TEST_SUITE("peers") {
     }
   }
 
+  TEST_CASE("an early subscriber is kept for a minute, and takes one place however often it asks") {
+    for (const bool late : {false, true}) {
+      CAPTURE(late);
+      two_clients w;
+      w.holder.all->remove(w.first);
+      w.subscribe();
+      w.deliver();
+      w.advance(late ? peers::early_for : peers::early_for - 1s);
+      w.holder.all->add(w.first);
+      CHECK(w.holder.all->tell(w.first) == !late);
+    }
+    two_clients w;
+    w.holder.all->remove(w.first);
+    w.subscribe();
+    w.deliver();
+    for (std::size_t i = 0; i < peers::most_early; ++i) {
+      w.waiter.all->unsubscribe(entry(11));
+      w.subscribe(w.who, 11, entry(10));
+      w.deliver();
+    }
+    w.holder.all->add(w.first);
+    CHECK(w.holder.all->tell(w.first));
+  }
+
   TEST_CASE("a waiter learns that it is next from the answer, or from the grant after a long wait") {
     two_clients w;
     w.subscribe();
