@@ -57,7 +57,8 @@ void contract::ask() {
   if (!core_->session().connected()) return;
   asked_ = true;
   core_->session().submit({.kind = operation::get, .path = absolute_},
-                          [self = shared_from_this()](const reply& read) { self->on_read(read); });
+                          while_wanted{[self = shared_from_this()] { return !self->wanted_; },
+                                       [self = shared_from_this()](const reply& read) { self->on_read(read); }});
 }
 
 void contract::on_connected() {

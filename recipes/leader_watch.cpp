@@ -63,9 +63,7 @@ leader_sighting leader_watch::now() {
 
 template <class Callable>
 auto leader_watch::unless_stale(Callable what) {
-  return [weak = weak_from_this(), step = step_, what = std::move(what)](const auto&... with) {
-    if (const auto self = weak.lock(); self && self->step_ == step) what(*self, with...);
-  };
+  return detail::unless_stale{weak_from_this(), &leader_watch::step_, std::move(what)};
 }
 
 /// What has been seen is believed until the answer comes.
@@ -85,21 +83,21 @@ void leader_watch::list(bool watching) {
     if (!watching) return self.list(true);
     self.see({.known = true});
   });
-  if (!watching) return session.submit(std::move(children), std::move(on_listed));
+  if (!watching) return session.submit(std::move(children), std::move(on_listed), urgency::background);
   watch_ = session.submit(std::move(children), std::move(on_listed),
-                          unless_stale([](leader_watch& self, watch_event) { self.look(); }));
+                          unless_stale([](leader_watch& self, watch_event) { self.look(); }), urgency::background);
 }
 
 void leader_watch::read(const std::string& name) {
   ++step_;
   core_->session().forget(watch_);
-  watch_ = core_->session().submit({.kind = operation::get, .path = join(absolute_, name)},
-                                   unless_stale([](leader_watch& self, const reply& read) {
-                                     if (read.code == reply_code::no_node) return self.look();
-                                     if (read.code != reply_code::ok) return self.not_answered(read.code);
-                                     self.on_read(read);
-                                   }),
-                                   unless_stale([](leader_watch& self, watch_event) { self.look(); }));
+  watch_ = core_->session().submit(
+      {.kind = operation::get, .path = join(absolute_, name)}, unless_stale([](leader_watch& self, const reply& read) {
+        if (read.code == reply_code::no_node) return self.look();
+        if (read.code != reply_code::ok) return self.not_answered(read.code);
+        self.on_read(read);
+      }),
+      unless_stale([](leader_watch& self, watch_event) { self.look(); }), urgency::background);
 }
 
 void leader_watch::on_read(const reply& read) {
@@ -118,7 +116,7 @@ void leader_watch::make_path() {
     core_->session().submit({.kind = operation::create,
                              .path = parent,
                              .mode = of_chroot ? create_mode::persistent : create_mode::container},
-                            [](const reply&) {});
+                            unless_stale([](leader_watch&, const reply&) {}), urgency::background);
   }
   core_->session().submit({.kind = operation::create, .path = absolute_, .mode = create_mode::container},
                           unless_stale([](leader_watch& self, const reply& made) {
@@ -126,7 +124,8 @@ void leader_watch::make_path() {
                             if (is_lost(made.code)) return self.not_answered(made.code);
                             self.see({.known = true});
                             self.look_later();
-                          }));
+                          }),
+                          urgency::background);
 }
 
 void leader_watch::not_answered(reply_code code) {

@@ -50,15 +50,12 @@ void permit_contract::read_record(bool synced) {
   state_ = state::asked;
   watch_ = core_.session().submit(
       {.kind = operation::get, .path = absolute_},
-      [weak = weak_from_this(), step = step_, synced](const reply& read) {
-        if (const auto self = weak.lock(); self && self->step_ == step) self->on_read(read, synced);
-      },
-      [weak = weak_from_this(), step = step_](watch_event) {
-        const auto self = weak.lock();
-        if (!self || self->step_ != step) return;
-        self->forget();
-        self->ask();
-      });
+      unless_stale{weak_from_this(), &permit_contract::step_,
+                   [synced](permit_contract& self, const reply& read) { self.on_read(read, synced); }},
+      unless_stale{weak_from_this(), &permit_contract::step_, [](permit_contract& self, watch_event) {
+                     self.forget();
+                     self.ask();
+                   }});
 }
 
 void permit_contract::on_read(const reply& read, bool synced) {

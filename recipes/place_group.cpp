@@ -114,10 +114,10 @@ void place_group::peek() {
   unlisted_ = places_.size();
   for (const auto& each : places_) {
     core_->session().submit({.kind = operation::children, .path = *each->path_},
-                            [weak = weak_from_this(), step = step_, index = each->index_](const reply& listed) {
-                              const auto self = weak.lock();
-                              if (self && self->step_ == step) self->on_listed(*self->places_[index], listed);
-                            });
+                            unless_stale{weak_from_this(), &place_group::step_,
+                                         [index = each->index_](place_group& self, const reply& listed) {
+                                           self.on_listed(*self.places_[index], listed);
+                                         }});
   }
 }
 

@@ -8,23 +8,20 @@ void watched_children::list(bool watching) {
   if (!core_.session().connected()) return;
   asked_ = true;
   watching_ = watching;
-  auto answered = [weak = weak_from_this(), step = step_](const reply& listed) {
-    const auto self = weak.lock();
-    if (!self || self->step_ != step) return;
-    self->asked_ = false;
-    if (listed.code != reply_code::ok) self->watching_ = false;
-    self->on_listed_(listed);
-  };
+  unless_stale answered{weak_from_this(), &watched_children::step_, [](watched_children& self, const reply& listed) {
+                          self.asked_ = false;
+                          if (listed.code != reply_code::ok) self.watching_ = false;
+                          self.on_listed_(listed);
+                        }};
   request children{.kind = operation::children, .path = path_};
   if (!watching) return core_.session().submit(std::move(children), std::move(answered));
-  watch_ =
-      core_.session().submit(std::move(children), std::move(answered), [weak = weak_from_this(), step = step_](auto) {
-        const auto self = weak.lock();
-        if (!self || self->step_ != step) return;
-        self->watch_ = {};
-        self->watching_ = false;
-        self->on_changed_();
-      });
+  watch_ = core_.session().submit(
+      std::move(children), std::move(answered),
+      unless_stale{weak_from_this(), &watched_children::step_, [](watched_children& self, watch_event) {
+                     self.watch_ = {};
+                     self.watching_ = false;
+                     self.on_changed_();
+                   }});
 }
 
 void watched_children::stop() {

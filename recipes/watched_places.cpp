@@ -25,8 +25,9 @@ std::optional<bool> watched_places::known(const std::string& node) {
 std::shared_ptr<watched_places::caller> watched_places::ask(const std::string& node) {
   auto& about = places_[node];
   if (!about) about = std::make_shared<place>(place{.node = node});
+  auto who = about->callers.emplace_back(std::make_shared<caller>());
   if (!about->asked) send(about);
-  return about->callers.emplace_back(std::make_shared<caller>());
+  return who;
 }
 
 void watched_places::leave(const std::string& node, const std::shared_ptr<caller>& who) {
@@ -37,21 +38,23 @@ void watched_places::send(const std::shared_ptr<place>& about) {
   auto& session = core_->session();
   about->asked = true;
   const bool watch = !about->watched && session.watched_bytes() + about->node.size() <= most_bytes;
-  session.submit(question_about(about->node), [self = weak_from_this(), about, watch](const reply& checked) {
-    about->checked = checked.code;
-    if (const auto me = self.lock(); me && !watch) me->conclude(*about);
-  });
+  const auto left = [about] { return about->callers.empty(); };
+  session.submit(question_about(about->node),
+                 while_wanted{left, [self = weak_from_this(), about, watch](const reply& checked) {
+                                about->checked = checked.code;
+                                if (const auto me = self.lock(); me && !watch) me->conclude(*about);
+                              }});
   if (!watch) return;
-  about->watch = session.submit(
-      {.kind = operation::get, .path = about->node},
-      [self = weak_from_this(), about](const reply& read) {
-        about->watched = read.code == reply_code::ok;
-        if (const auto me = self.lock()) me->conclude(*about);
-      },
-      [self = weak_from_this(), about](watch_event) {
-        about->watched = false;
-        if (const auto me = self.lock()) me->keep_or_drop(*about);
-      });
+  about->watch = session.submit({.kind = operation::get, .path = about->node},
+                                while_wanted{left,
+                                             [self = weak_from_this(), about](const reply& read) {
+                                               about->watched = read.code == reply_code::ok;
+                                               if (const auto me = self.lock()) me->conclude(*about);
+                                             }},
+                                [self = weak_from_this(), about](watch_event) {
+                                  about->watched = false;
+                                  if (const auto me = self.lock()) me->keep_or_drop(*about);
+                                });
 }
 
 void watched_places::conclude(place& about) {

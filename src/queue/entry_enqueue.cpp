@@ -78,13 +78,16 @@ request queue_entry::creation() {
 
 /// @param along the deletion that goes along, for the reaper; 0: none
 void queue_entry::submit_create(request what, std::uint64_t along, std::function<void(queue_entry&)> then) {
-  through().submit(std::move(what), [self = shared_from_this(), step = step_, prefix = prefix_, along,
-                                     then = std::move(then)](reply& created) {
+  const auto self = shared_from_this();
+  // The reaper relies on one that it has handed something over to.
+  const auto left = [self, step = step_, along] { return self->step_ != step && along == 0; };
+  auto answered = [self, step = step_, prefix = prefix_, along, then = std::move(then)](reply& created) {
     if (self->line_) self->line_->create_answered();
     if (along != 0) self->core_->reaper().handed_over(along, created.code);
     if (!created.paths.empty()) created.path = std::move(created.paths.front());
     if (self->on_created(step, prefix, created)) then(*self);
-  });
+  };
+  through().submit(std::move(what), while_wanted{left, std::move(answered)});
   if (line_) line_->create_sent();
 }
 

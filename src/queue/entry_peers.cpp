@@ -63,7 +63,9 @@ void queue_entry::admitted_by_release() {
   admitted_by_neighbour();
 }
 
-/// After a long wait the lease is not fresh; without this, the entry would wait for a proof when its turn comes.
+/// After a long wait the lease is not fresh; without this, the entry would wait for a proof when its turn comes. It stays
+/// expected until it is granted, waits anew or leaves: also while it reads its own node, once it has been let in. Until
+/// then the proofs have one node more.
 void queue_entry::on_next() {
   if (state_ == state::waiting && blocker_) core_->lease_keeper().expect(*this);
 }

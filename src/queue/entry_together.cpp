@@ -39,7 +39,9 @@ void queue_entry::create_together(const std::vector<std::shared_ptr<queue_entry>
     together = {
         .kind = operation::create, .path = std::move(only.path), .data = std::move(only.data), .mode = only.mode};
   }
-  all.front()->through().submit(std::move(together), [sent](reply& created) { on_created_together(sent, created); });
+  const auto left = [sent] { return std::none_of(sent.begin(), sent.end(), waits); };
+  all.front()->through().submit(std::move(together),
+                                while_wanted{left, [sent](reply& created) { on_created_together(sent, created); }});
   for (const auto& each : all) each->list_along();
 }
 
@@ -66,7 +68,6 @@ void queue_entry::on_refused_together(const std::vector<joined>& all, const repl
   const auto& results = refused.results;
   const auto failed = std::find_if(results.begin(), results.end(), [](auto code) { return code != reply_code::ok; });
   const auto at = failed == results.end() ? 0 : static_cast<std::size_t>(failed - results.begin());
-  const auto waits = [](const joined& each) { return each.who->step_ == each.step; };
   if (!waits(all[at])) return;
   auto& first = *all[at].who;
   if (refused.code != reply_code::no_node) {

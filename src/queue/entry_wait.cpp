@@ -87,17 +87,18 @@ void queue_entry::watch() {
   const auto gone = [core = core_.get(), path = path_, at = blocker_] {
     if (core->peers()) core->peers()->departures().gone(*path, at->name);
   };
-  blocker_->watch = through().submit(
-      {.kind = operation::get, .path = join(*path_, blocker_->name)},
-      [who = shared_from_this(), step = step_, gone](const reply& read) {
-        if (read.code == reply_code::no_node) gone();
-        if (who->step_ == step) who->on_watch_set(read);
-      },
-      [who = weak_from_this(), step = step_, gone](watch_event event) {
-        if (event == watch_event::deleted) gone();
-        const auto self = who.lock();
-        if (self && self->step_ == step) self->on_blocker_event(event);
-      });
+  const auto left = [who = shared_from_this(), step = step_] { return who->step_ != step; };
+  const auto on_set = [who = shared_from_this(), step = step_, gone](const reply& read) {
+    if (read.code == reply_code::no_node) gone();
+    if (who->step_ == step) who->on_watch_set(read);
+  };
+  const auto on_event = [who = weak_from_this(), step = step_, gone](watch_event event) {
+    if (event == watch_event::deleted) gone();
+    const auto self = who.lock();
+    if (self && self->step_ == step) self->on_blocker_event(event);
+  };
+  blocker_->watch = through().submit({.kind = operation::get, .path = join(*path_, blocker_->name)},
+                                     while_wanted{left, on_set}, on_event);
 }
 
 void queue_entry::on_watch_set(const reply& read) {

@@ -35,10 +35,12 @@ commit_result fenced_commit::wait() {
   return *result_;
 }
 
-session::reply_callback fenced_commit::then(void (fenced_commit::*what)(const reply&)) {
-  return [self = shared_from_this(), what](const reply& answer) {
-    if (self->state_ != state::over) ((*self).*what)(answer);
-  };
+reply_callback fenced_commit::then(void (fenced_commit::*what)(const reply&)) {
+  const auto self = shared_from_this();
+  return while_wanted{[self] { return self->state_ == state::over; },
+                      [self, what](const reply& answer) {
+                        if (self->state_ != state::over) ((*self).*what)(answer);
+                      }};
 }
 
 /// When there is a connection, or can be none any more.

@@ -87,7 +87,7 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   void fail(const failure& why);
   void end();
   void await_connection();
-  session::reply_callback then(void (fenced_commit::*what)(const reply&));
+  reply_callback then(void (fenced_commit::*what)(const reply&));
 
   const std::shared_ptr<grant_state> held_;
   client_core& core_;

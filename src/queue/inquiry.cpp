@@ -84,8 +84,11 @@ void inquiry::send_more() {
   for (; next_ < what_.size() && waiting_ < window(); ++next_) {
     if (is_answered(next_)) continue;
     ++waiting_;
-    core_.session().submit(what_[next_],
-                           [self = shared_from_this(), i = next_](reply& answer) { self->on_answer(i, answer); });
+    const auto self = shared_from_this();
+    core_.session().submit(
+        what_[next_],
+        while_wanted{[self] { return self->over_; }, [self, i = next_](reply& answer) { self->on_answer(i, answer); }},
+        urgency::background);
   }
   if (waiting_ == 0) end();
 }

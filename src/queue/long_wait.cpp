@@ -48,8 +48,9 @@ struct look : std::enable_shared_from_this<look> {
 
   void ask(request what, void (look::*then)(const reply&)) {
     if (!core.session().connected()) return;
-    core.session().submit(std::move(what),
-                          [self = shared_from_this(), then](const reply& answer) { ((*self).*then)(answer); });
+    core.session().submit(
+        std::move(what), [self = shared_from_this(), then](const reply& answer) { ((*self).*then)(answer); },
+        urgency::background);
   }
 
   void begin() { ask({.kind = operation::children, .path = absolute}, &look::on_listed); }

@@ -19,15 +19,16 @@ void neighbours::watch_parent(session& through, const std::string& path) {
   if (parent_ != parent_watch::none || through.watched_bytes() + path.size() > most_parent_bytes) return;
   parent_ = parent_watch::asked;
   epoch_ = through.epoch();
-  through.submit(
-      {.kind = operation::get, .path = path},
-      [self = weak_from_this()](const reply& read) {
-        const auto line = self.lock();
-        if (line) line->parent_ = read.code == reply_code::ok ? parent_watch::set : parent_watch::none;
-      },
-      [self = weak_from_this()](watch_event event) {
-        if (const auto line = self.lock()) line->on_parent_event(event);
-      });
+  through.submit({.kind = operation::get, .path = path},
+                 while_wanted{[self = weak_from_this()] { return self.expired(); },
+                              [self = weak_from_this()](const reply& read) {
+                                const auto line = self.lock();
+                                if (line)
+                                  line->parent_ = read.code == reply_code::ok ? parent_watch::set : parent_watch::none;
+                              }},
+                 [self = weak_from_this()](watch_event event) {
+                   if (const auto line = self.lock()) line->on_parent_event(event);
+                 });
 }
 
 /// A parent that has gone has taken all nodes with it. One that was away while the connection was lost, and is back,

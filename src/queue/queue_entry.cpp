@@ -105,7 +105,8 @@ void queue_entry::on_failure(const failure& why) {
 
 void queue_entry::on_lost(loss_reason why) {
   const auto self = shared_from_this();
-  if (state_ == state::proving || state_ == state::waiting) return queue_again();
+  const bool was_expected = state_ == state::waiting || state_ == state::confirming;
+  if (state_ == state::proving || was_expected) return queue_again();
   if (why == loss_reason::node_deleted && !replacement_) {
     core_->reaper().remove_alone(node_);
   } else if (why != loss_reason::session_expired) {

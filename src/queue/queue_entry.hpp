@@ -210,6 +210,7 @@ class queue_entry final : public session_observer,
     std::uint64_t step = 0;
     std::string prefix;
   };
+  static bool waits(const joined& each) { return each.who->step_ == each.step; }
   static void create_together(const std::vector<std::shared_ptr<queue_entry>>& all, std::size_t parents_from);
   static void on_created_together(const std::vector<joined>& all, reply& created);
   static void on_refused_together(const std::vector<joined>& all, const reply& refused);
@@ -262,7 +263,7 @@ class queue_entry final : public session_observer,
   void take_replacement();
 
   template <class Callable>
-  session::reply_callback unless_stale(Callable what);
+  auto unless_stale(Callable what);
   session& through() noexcept { return core_->session(); }
 
   const std::shared_ptr<client_core> core_;
@@ -296,10 +297,8 @@ class queue_entry final : public session_observer,
 
 /// Wraps a callback so that it runs only if nothing else has begun since, and keeps the entry alive until then.
 template <class Callable>
-session::reply_callback queue_entry::unless_stale(Callable what) {
-  return [self = shared_from_this(), step = step_, what = std::move(what)](reply& answer) {
-    if (self->step_ == step) what(*self, answer);
-  };
+auto queue_entry::unless_stale(Callable what) {
+  return detail::unless_stale{shared_from_this(), &queue_entry::step_, std::move(what)};
 }
 
 }  // namespace latchkey::detail

@@ -30,16 +30,13 @@ void remote_waiters::ask() {
   if (known_ == answer::unknown) known_ = answer::asked;
   watch_ = core_.session().submit(
       {.kind = operation::children, .path = path_},
-      [weak = weak_from_this(), step = step_](const reply& listed) {
-        if (const auto self = weak.lock(); self && self->step_ == step) self->on_listed(listed);
-      },
-      [weak = weak_from_this(), step = step_](watch_event) {
-        const auto self = weak.lock();
-        if (!self || self->step_ != step) return;
-        self->watch_ = {};
-        if (self->known_ == answer::nobody && self->core_.session().connected()) return self->ask();
-        if (self->known_ == answer::nobody) self->known_ = answer::unknown;
-      });
+      unless_stale{weak_from_this(), &remote_waiters::step_,
+                   [](remote_waiters& self, const reply& listed) { self.on_listed(listed); }},
+      unless_stale{weak_from_this(), &remote_waiters::step_, [](remote_waiters& self, watch_event) {
+                     self.watch_ = {};
+                     if (self.known_ == answer::nobody && self.core_.session().connected()) return self.ask();
+                     if (self.known_ == answer::nobody) self.known_ = answer::unknown;
+                   }});
 }
 
 void remote_waiters::on_listed(const reply& listed) {

@@ -157,11 +157,14 @@ void lease_keeper::send_beat() {
   // A slow quorum makes syncs slow, too: then a read is answered first, and the sync that relays it goes as soon as it
   // may.
   if (unanswered_syncs_ != 0) {
-    session_.submit({.kind = operation::get, .path = "/"}, [this](const reply&) {
-      monitor_.in(clock_.timing().ping_gap(), [this] {
-        if (asking_ != 0 && session_.connected()) send_sync();
-      });
-    });
+    session_.submit(
+        {.kind = operation::get, .path = "/"},
+        [this](const reply&) {
+          monitor_.in(clock_.timing().ping_gap(), [this] {
+            if (asking_ != 0 && session_.connected()) send_sync();
+          });
+        },
+        urgency::proof);
   }
   send_sync();
 }
@@ -169,10 +172,13 @@ void lease_keeper::send_beat() {
 void lease_keeper::send_sync() {
   ++unanswered_syncs_;
   synced_at_ = monitor_.now();
-  session_.submit({.kind = operation::sync, .path = "/"}, [this](const reply&) {
-    --unanswered_syncs_;
-    prove_if_due();
-  });
+  session_.submit(
+      {.kind = operation::sync, .path = "/"},
+      [this](const reply&) {
+        --unanswered_syncs_;
+        prove_if_due();
+      },
+      urgency::proof);
 }
 
 /// At the latest then. Not before there is a connection: the next one begins with a beat.
@@ -220,9 +226,12 @@ void lease_keeper::check_at_once(std::vector<std::string> nodes) {
     if (auto* const mine = find(node)) mine->checking = true;
   }
   request checks{.kind = operation::transact, .steps = steps_for(step::operation::check, nodes)};
-  session_.submit(std::move(checks), [this, nodes = std::move(nodes), sent = monitor_.now()](const reply& checked) {
-    on_checked(nodes, sent, checked);
-  });
+  session_.submit(
+      std::move(checks),
+      [this, nodes = std::move(nodes), sent = monitor_.now()](const reply& checked) {
+        on_checked(nodes, sent, checked);
+      },
+      urgency::proof);
 }
 
 void lease_keeper::on_checked(std::vector<std::string> nodes, time_point sent, const reply& checked) {

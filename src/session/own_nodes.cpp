@@ -120,12 +120,11 @@ void own_nodes::read(node_owner& who, bool watch) {
   reads_.erase(std::exchange(who.watched.read_, id));
   reads_.emplace(id, &who);
   request get{.kind = operation::get, .path = who.node()};
-  auto on_reply = [this, id](const reply& read) { on_read(id, read); };
-  if (!watch) return session_.submit(std::move(get), std::move(on_reply));
+  const answered on_reply{this, id};
+  if (!watch) return session_.submit(std::move(get), on_reply);
   who.watched.is_ = state::reading;
   who.watched.watch_ =
-      session_.submit(std::move(get), std::move(on_reply), [this, &who](watch_event event) { on_event(who, event); })
-          .number;
+      session_.submit(std::move(get), on_reply, [this, &who](watch_event event) { on_event(who, event); }).number;
 }
 
 void own_nodes::on_read(std::uint64_t id, const reply& read) {

@@ -101,6 +101,15 @@ class own_nodes {
   void read(node_owner& who, bool watch);
   bool affordable(const node_owner& who) const noexcept;
   void on_read(std::uint64_t id, const reply& read);
+
+  /// What is done with the answer to a read. (So small that it takes no memory of its own.)
+  struct answered {
+    own_nodes* of;
+    std::uint64_t id;
+
+    bool is_stale() const { return !of->reads_.contains(id); }
+    void operator()(const reply& read) const { of->on_read(id, read); }
+  };
   void on_event(node_owner& who, watch_event event);
 
   monitor& monitor_;

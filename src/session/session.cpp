@@ -133,7 +133,9 @@ void session::become_connected(session_info info) {
   const bool silent_before = silence_.suspected();
   heard_at_ = monitor_.now();
   silence_.connected(heard_at_, watched_);
-  if (silent_before) submit({.kind = operation::sync, .path = "/"}, [](reply&) {});
+  if (silent_before)
+    submit(
+        {.kind = operation::sync, .path = "/"}, [](reply&) {}, urgency::proof);
   monitor_.cancel(move_timer_);
   if (says_timeout) {
     log(log_level::warning,

@@ -17,6 +17,8 @@
 #include "bridge/znodes.hpp"
 #include "session/liveness.hpp"
 #include "session/metrics.hpp"
+#include "session/reply_callback.hpp"
+#include "session/request_queue.hpp"
 #include "session/silence.hpp"
 
 namespace latchkey::detail {
@@ -52,7 +54,6 @@ struct watch_id {
 /// except for the entry points of the listener, which take it.
 class session final : connector_listener {
  public:
-  using reply_callback = std::function<void(reply&)>;
   using watch_callback = std::function<void(watch_event)>;
 
   /// @param least_timeout a session with a shorter timeout is of no use
@@ -72,9 +73,9 @@ class session final : connector_listener {
   const session_info& info() const noexcept { return info_; }
   /// @returns when the current session was asked for, at the earliest.
   time_point opened_at() const noexcept { return opened_at_; }
-  bool idle() const noexcept { return unanswered_ == 0 && backlog_.empty(); }
+  bool idle() const noexcept { return queue_.empty(); }
   /// @returns how many requests have no answer yet, those included that wait to be sent.
-  std::size_t unanswered() const noexcept { return unanswered_ + backlog_.size(); }
+  std::size_t unanswered() const noexcept { return queue_.under_way() + queue_.waiting(); }
   std::vector<std::string> watched_paths() const;
   /// @returns the length of all watched paths together.
   std::size_t watched_bytes() const noexcept { return watched_bytes_; }
@@ -87,13 +88,14 @@ class session final : connector_listener {
   /// Why the last attempt to open a session failed; empty when it did not.
   const std::string& failure() const noexcept { return failure_; }
 
-  /// Sends a request, or queues it while too many are in flight. Never calls back before it returns.
+  /// Sends a request, or queues it while too many of its urgency are in flight. Those of one urgency are sent in their
+  /// order. Never calls back before it returns; but another request, that has become stale, may be told so within.
   /// @pre connected()
-  void submit(request what, reply_callback on_reply);
+  void submit(request what, reply_callback on_reply, urgency how = urgency::call);
 
   /// As `submit`, for a request with `watch`. `on_watch` runs at most once: when what was asked for, the
   /// children or the data, changes. It is forgotten with the session, and when the answer is not ok.
-  watch_id submit(request what, reply_callback on_reply, watch_callback on_watch);
+  watch_id submit(request what, reply_callback on_reply, watch_callback on_watch, urgency how = urgency::call);
 
   /// The callback will not run any more. The watch itself stays with the C client until its node goes: removing one is
   /// broken there.
@@ -105,12 +107,16 @@ class session final : connector_listener {
     operation kind{};
     time_point sent;
     watch_id watch;
+    urgency how{};
     bool refused = false;  // was not sent, and is answered so in its turn
   };
   struct waiting {
     request what;
     reply_callback on_reply;
     watch_id watch;
+    urgency how{};
+
+    bool is_stale() const { return on_reply.is_stale(); }
   };
   struct watcher {
     std::uint64_t number;
@@ -134,7 +140,8 @@ class session final : connector_listener {
   void open_later();
   void send_in_turn(waiting next);
   void send(waiting next);
-  void send_backlog();
+  void send_waiting();
+  void not_sent(waiting& what, reply_code code);
   void answer(pending& request, reply& with);
   void answer_refused(std::uint64_t before);
   void arm(const watch_id& watch);
@@ -173,8 +180,7 @@ class session final : connector_listener {
 
   std::deque<pending> pending_;  // the id of the first is first_id_; answers come in order
   std::uint64_t first_id_ = 1;
-  std::size_t unanswered_ = 0;
-  std::deque<waiting> backlog_;
+  request_queue<waiting> queue_;
   timer_id overseer_;
   time_point last_nudge_{};
 

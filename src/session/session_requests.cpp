@@ -11,9 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A burst beyond what the C client's wake-up pipe holds makes it close its own socket (64 Ki); this is far below.
-constexpr std::size_t max_in_flight = 1024;
-
 bool is_read(operation kind) {
   return kind == operation::children || kind == operation::get || kind == operation::get_acl;
 }
@@ -42,18 +39,18 @@ bool concerns(watch_event event, bool of_children) {
 
 }  // namespace
 
-void session::submit(request what, reply_callback on_reply) {
-  send_in_turn({std::move(what), std::move(on_reply), {}});
+void session::submit(request what, reply_callback on_reply, urgency how) {
+  send_in_turn({std::move(what), std::move(on_reply), {}, how});
 }
 
-watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch) {
+watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch, urgency how) {
   watch_id watch{what.path, ++last_watch_};
   const auto [at, is_new] = watches_.try_emplace(what.path);
   if (is_new) watched_bytes_ += what.path.size();
   at->second.push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
   what.watch = true;
   watched_ = true;
-  send_in_turn({std::move(what), std::move(on_reply), watch});
+  send_in_turn({std::move(what), std::move(on_reply), watch, how});
   return watch;
 }
 
@@ -78,12 +75,10 @@ void session::erase_watched(std::unordered_map<std::string, std::vector<watcher>
 }
 
 void session::send_in_turn(waiting next) {
-  send_backlog();
-  if (unanswered_ >= max_in_flight || !backlog_.empty()) {
-    backlog_.push_back(std::move(next));
-  } else {
-    send(std::move(next));
-  }
+  send_waiting();
+  const auto how = next.how;
+  if (queue_.may_send(how)) return send(std::move(next));
+  for (auto& stale : queue_.put(how, std::move(next))) not_sent(stale, reply_code::not_sent);
 }
 
 void session::send(waiting next) {
@@ -93,20 +88,30 @@ void session::send(waiting next) {
   ++count_of(kind, counts_.client);
   if (next.what.watch) ++counts_.client.watches;
   const bool is_sent = handle_ && handle_->send(id, std::move(next.what));
-  pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), !is_sent});
-  ++unanswered_;
+  pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), next.how, !is_sent});
+  queue_.sent(next.how);
   if (is_sent) silence_.asked();
   // Not at once: who sends it again should find another state of affairs.
   if (!is_sent) monitor_.in(10ms, [this, id] { answer_refused(id + 1); });
   watch_over_requests();
 }
 
-void session::send_backlog() {
-  while (!backlog_.empty() && unanswered_ < max_in_flight) {
-    auto next = std::move(backlog_.front());
-    backlog_.pop_front();
-    send(std::move(next));
+/// Those that nobody waits for any more are withdrawn.
+void session::send_waiting() {
+  while (auto next = queue_.take()) {
+    if (next->is_stale()) {
+      not_sent(*next, reply_code::not_sent);
+    } else {
+      send(std::move(*next));
+    }
   }
+}
+
+void session::not_sent(waiting& what, reply_code code) {
+  reply with;
+  with.code = code;
+  forget(what.watch);
+  what.on_reply(with);
 }
 
 void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
@@ -123,7 +128,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
       listener_.on_answered(*what, request.sent);
     }
     answer(request, with);
-    send_backlog();
+    send_waiting();
     if (idle()) listener_.on_idle();
   });
 }
@@ -132,7 +137,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
 session::pending session::take(std::uint64_t id) {
   if (id < first_id_ || id - first_id_ >= pending_.size()) return {};
   auto taken = std::exchange(pending_[id - first_id_], pending{});
-  if (taken.on_reply) --unanswered_;
+  if (taken.on_reply) queue_.answered(taken.how);
   while (!pending_.empty() && !pending_.front().on_reply) {
     pending_.pop_front();
     ++first_id_;
@@ -171,21 +176,15 @@ void session::arm(const watch_id& watch) {
 
 void session::answer_everything(reply_code code) {
   const auto requests = std::exchange(pending_, {});
-  const auto unsent = std::exchange(backlog_, {});
+  auto unsent = queue_.clear();
   first_id_ += requests.size();
-  unanswered_ = 0;
   for (auto request : requests) {
     if (!request.on_reply) continue;
     reply with;
     with.code = request.refused && code == reply_code::unknown_outcome ? reply_code::not_sent : code;
     answer(request, with);
   }
-  for (auto each : unsent) {
-    reply with;
-    with.code = code == reply_code::session_over ? code : reply_code::not_sent;
-    forget(each.watch);
-    each.on_reply(with);
-  }
+  for (auto& each : unsent) not_sent(each, code == reply_code::session_over ? code : reply_code::not_sent);
   if (!requests.empty() && idle()) listener_.on_idle();
 }
 
@@ -226,10 +225,11 @@ void session::watch_over_requests() {
       reply nothing;
       nothing.code = reply_code::unknown_outcome;
       answer(oldest, nothing);
+      send_waiting();
     } else if (now - pending_.front().sent >= patience && now - last_nudge_ >= patience) {
       last_nudge_ = now;
       ++counts_.client.nudges;
-      send({request{.kind = operation::sync, .path = "/"}, [](reply&) {}, {}});
+      send({request{.kind = operation::sync, .path = "/"}, [](reply&) {}, {}, urgency::proof});
     }
     watch_over_requests();
   });

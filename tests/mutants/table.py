@@ -119,7 +119,7 @@ mutants = (
     Mutant("the node is deleted though it has gone", waits, "if (event == watch_event::deleted) gone();", ""),
     Mutant("a change of its data keeps the node of a dead holder", waits, "if (event == watch_event::deleted) gone();", "gone();"),
     Mutant("the node is deleted though it was gone before the watch", waits,
-           "        if (read.code == reply_code::no_node) gone();\n", ""),
+           "    if (read.code == reply_code::no_node) gone();\n", ""),
     Mutant("a list says nothing of nodes that were to go", waits, "if (peers()) peers()->departures().listed(*path_, listed.children);", ""),
     Mutant("a list says that all have gone", departures, "if (std::find(children.begin(), children.end(), each->first) != children.end()) continue;", ""),
     Mutant("who is told twice leaves a watch", told, "delete_it)) through().forget(at->watch);", "delete_it)) (void)0;"),

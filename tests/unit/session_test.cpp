@@ -143,6 +143,41 @@ TEST_SUITE("session") {
     CHECK(w.opener->openings.size() == 2);
   }
 
+  TEST_CASE("a request that nobody waits for any more is not sent, and its watch is forgotten") {
+    connected_client w;
+    w.opener->sent.clear();
+    const auto most = detail::request_queue<int>::most_calls;
+    for (std::size_t i = 0; i < most; ++i) w.ask();
+    bool wanted = true;
+    auto code = detail::reply_code::ok;
+    w.own->run([&] {
+      w.core->session().submit(
+          {.kind = detail::operation::get, .path = "/withdrawn"},
+          detail::while_wanted{[&] { return !wanted; }, [&](detail::reply& with) { code = with.code; }},
+          [](watch_event) {});
+    });
+    w.ask({.kind = detail::operation::get, .path = "/wanted"});
+    REQUIRE(w.opener->sent.size() == most);
+    wanted = false;
+    w.opener->answers(w.opener->sent.front().id);
+    REQUIRE(w.opener->sent.size() == most + 1);
+    CHECK(w.opener->sent.back().what.path == "/wanted");
+    CHECK(code == detail::reply_code::not_sent);
+    CHECK(w.own->run([&] { return w.core->session().watched_paths().empty(); }));
+  }
+
+  TEST_CASE("a proof waits for no other request") {
+    connected_client w;
+    for (std::size_t i = 0; i < 10000; ++i) w.ask();
+    w.opener->sent.clear();
+    w.own->run([&] {
+      w.core->session().submit(
+          {.kind = detail::operation::sync, .path = "/"}, [](detail::reply&) {}, detail::urgency::proof);
+    });
+    REQUIRE(w.opener->sent.size() == 1);
+    CHECK(w.opener->sent.front().what.kind == detail::operation::sync);
+  }
+
   TEST_CASE("a server that gives no session as short as asked for is left for another") {
     scripted_client w;
     w.opener->opens();
