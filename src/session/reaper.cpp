@@ -13,9 +13,10 @@
 namespace latchkey::detail {
 namespace {
 
-/// Of one transaction; far from what a server takes (jute.maxbuffer, 1 MiB).
-constexpr std::size_t most_gathered = 128;
-constexpr std::size_t most_bytes = 128 * 1024;
+/// Of one transaction; far from what a server takes (jute.maxbuffer, 1 MiB). As many as there can be creates under way:
+/// who creates nodes and gives them up as fast as it can does not get ahead of their deletion.
+constexpr std::size_t most_gathered = request_queue<int>::most_calls;
+constexpr std::size_t most_bytes = 256 * 1024;
 
 }  // namespace
 

@@ -184,16 +184,16 @@ TEST_SUITE("reaper") {
   TEST_CASE("more than go into one transaction go in several") {
     many_places w;
     std::vector<simulated_lock::place> more;
-    for (std::uint64_t fiber = 101; fiber <= 400; ++fiber) {
+    for (std::uint64_t fiber = 101; fiber <= 1180; ++fiber) {
       more.push_back(w.lock.make_place());
       w.lock.queue(more.back(), fiber);
     }
-    REQUIRE(w.queued(320));
+    REQUIRE(w.queued(1100));
     w.one.connector().forget_sent();
     w.give_up();
     for (const auto& each : more) each->cancel();
     REQUIRE(w.all_is_done());
-    CHECK(w.one.connector().sent(request_kind::remove_all) == 3);  // of 128 at most
+    CHECK(w.one.connector().sent(request_kind::remove_all) == 2);  // of 960 at most
   }
 
   TEST_CASE("a refused deletion is given up, gathered or not, and the session goes on") {
