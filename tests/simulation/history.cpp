@@ -47,6 +47,9 @@ history::history(const history_plan& plan)
       for (unsigned object = 0; object < plan_.objects; ++object) add_object(i, lock);
     }
   }
+  for (const auto& each : clients_) {
+    if (plan_.careless > 0 && time_.random().chance(plan_.careless)) be_careless(*each);
+  }
   if (plan_.a_client_closes) {
     auto& client = *clients_[time_.random().below(clients_.size())];
     as_user(client, time_.random().between({}, plan_.faults), [this, &client] {

@@ -99,6 +99,10 @@ class history final : queue_watcher {
   void unlock(actor& who);
   void as_user(const simulated_client& of, duration after, std::function<void()> what);
 
+  // What a user repeats without waiting: history_repetition.cpp
+  void be_careless(simulated_client& client);
+  void repeat(simulated_client& client);
+
   // Transactions: history_commits.cpp
   detail::fenced_steps draw_steps(unsigned lock, std::size_t number, bool releases);
   void commit_later(actor& who);

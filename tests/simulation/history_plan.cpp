@@ -117,6 +117,12 @@ void tell_peers(history_plan& plan, random_source& random) {
   if (random.coin()) datagrams.replayed = 0.3;
 }
 
+/// A thousand requests at a time: what befalls one in a hundred would end every connection.
+void be_careless(history_plan& plan, random_source& random) {
+  plan.careless = random.coin() ? 1 : 0.5;
+  for (auto* const each : {&plan.weather.lost_before, &plan.weather.lost_after, &plan.weather.stuck}) *each /= 1000;
+}
+
 }  // namespace
 
 history_plan history_plan::draw(std::uint64_t seed) {
@@ -153,6 +159,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (random.below(3) == 0) draw_groups(plan, random);
   if (random.coin()) tell_peers(plan, random);
   if (seed % 4 == 1) plan.weather.stopped_at_clock = 0.05;
+  if (random.below(40) == 0) be_careless(plan, random);
   return plan;
 }
 

@@ -48,7 +48,8 @@ struct history_plan {
   double ambushed = 0;  ///< how many grants an operator waits for
   bool a_client_closes = false;
   fault_plan weather;
-  double direct = 0;  ///< how many clients have a port, and how many of their lock objects hand off directly
+  double careless = 0;  ///< how many clients have a user who repeats, without waiting, what can be repeated
+  double direct = 0;    ///< how many clients have a port, and how many of their lock objects hand off directly
   datagram_plan datagrams;
 
   static history_plan draw(std::uint64_t seed);
