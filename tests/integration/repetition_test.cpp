@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A thread that repeats a call as fast as it can, without waiting for its outcome: what its client holds is kept.
+
+#include <latchkey/fair_mutex.hpp>
+#include <latchkey/leader_view.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/queue_snapshot.hpp>
+#include <latchkey/semaphore.hpp>
+#include <latchkey/sequencer.hpp>
+#include <latchkey/shared_mutex.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include <doctest/doctest.h>
+
+#include "support/reached.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// A client with a lock that is held, and a lock that somebody else holds.
+struct careless_client {
+  client owner{servers().connect_string(), quick()};
+  client other{servers().connect_string(), quick()};
+  std::string held_path = fresh_path();
+  std::string taken_path = fresh_path();
+  mutex held{owner, held_path};
+  mutex taken{other, taken_path};
+  guard kept = held.acquire();
+  guard theirs = taken.acquire();
+
+  /// Repeats `what`, which may find that there was no time, for three session timeouts.
+  void repeat(const std::function<void()>& what) {
+    const auto end = clock::now() + 3 * 4s;
+    std::uint64_t most = 0;
+    while (clock::now() < end && kept) {
+      for (int i = 0; i < 100; ++i) {
+        try {
+          what();
+        } catch (const error& failed) {
+          REQUIRE(failed.code() == errc::unreachable);
+        }
+      }
+      most = std::max<std::uint64_t>(most, owner.metrics().unanswered);
+    }
+    CHECK(kept);
+    CHECK(most < 2000);
+    kept.release();
+    theirs.release();
+    CHECK(eventually([&] { return owner.metrics().unanswered == 0 && owner.metrics().deletions_owed == 0; }));
+    CHECK(queued(held_path, 0));
+    CHECK(queued(taken_path, 0));
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("repetition") {
+  TEST_CASE("views of an election that are made and destroyed") {
+    careless_client w;
+    SUBCASE("of a path that is there") {
+      w.repeat([&] { leader_view{w.owner, w.taken_path}; });
+    }
+    SUBCASE("of a path that is not") {
+      w.repeat([&] { leader_view{w.owner, fresh_path()}; });
+    }
+  }
+
+  TEST_CASE("snapshots, questions and requests to release that are given no time") {
+    careless_client w;
+    const auto sent = sequencer_of(w.theirs.grant());
+    SUBCASE("snapshots") {
+      w.repeat([&] { queue_snapshot{w.owner, w.taken_path, 10us}; });
+    }
+    SUBCASE("questions about a sequencer") {
+      w.repeat([&] { static_cast<void>(check_sequencer(w.owner, sent, 10us)); });
+    }
+    SUBCASE("requests to release") {
+      w.repeat([&] { ask_to_release(w.owner, w.taken_path, 10us); });
+    }
+  }
+
+  TEST_CASE("calls that are given no time") {
+    careless_client w;
+    SUBCASE("of a mutex that is taken") {
+      mutex lock{w.owner, w.taken_path};
+      w.repeat([&] { static_cast<void>(lock.try_acquire_for(10us)); });
+    }
+    SUBCASE("of a new mutex each time") {
+      const auto path = fresh_path();
+      w.repeat([&] {
+        mutex lock{w.owner, path};
+        static_cast<void>(lock.try_acquire_for(10us));
+      });
+    }
+    SUBCASE("of readers") {
+      shared_mutex lock{w.owner, fresh_path()};
+      w.repeat([&] { static_cast<void>(lock.try_acquire_shared_for(10us)); });
+    }
+    SUBCASE("of a semaphore") {
+      semaphore permits{w.owner, fresh_path(), 3};
+      w.repeat([&] { static_cast<void>(permits.try_acquire_for(10us)); });
+    }
+    SUBCASE("for a ticket, which is dropped") {
+      fair_mutex lock{w.owner, w.taken_path};
+      w.repeat([&] { static_cast<void>(lock.try_enqueue_for(10us)); });
+    }
+  }
+}
+}  // namespace latchkey::testing
