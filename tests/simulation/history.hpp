@@ -99,7 +99,7 @@ class history final : queue_watcher {
   void unlock(actor& who);
   void as_user(const simulated_client& of, duration after, std::function<void()> what);
 
-  // What a user repeats without waiting: history_repetition.cpp
+  // What a user repeats without waiting: history_careless.cpp
   void be_careless(simulated_client& client);
   void repeat(simulated_client& client);
 

@@ -98,7 +98,7 @@ struct careless_world {
 
 }  // namespace
 
-TEST_SUITE("repetition") {
+TEST_SUITE("careless user") {
   TEST_CASE("views of an election that are made and destroyed, whether its path is there or not") {
     for (const bool there : {true, false}) {
       CAPTURE(there);
