@@ -16,7 +16,8 @@ struct credentials {
 /// One entry of an access control list, with the values that `zkCli` shows as "world:anyone:cdrwa".
 struct acl_entry {
   std::string scheme;       ///< "world", "auth", "digest" or "ip"
-  std::string id;           ///< a user of that scheme; "anyone" for "world"
+  std::string id;           ///< a user of that scheme; "anyone" for "world"; for "digest" no password, but its digest:
+                            ///< "user:" and 28 characters of base64
   std::string permissions;  ///< letters of "cdrwa": create, delete, read, write, admin
 };
 

@@ -8,6 +8,7 @@
 
 #include <latchkey/error.hpp>
 
+#include "base/escape.hpp"
 #include "base/path.hpp"
 
 namespace latchkey::detail {
@@ -16,10 +17,19 @@ namespace {
 constexpr std::string_view default_port = "2181";
 constexpr std::string_view spaces = " \t";
 
+/// The text goes into logs: an at sign may end a user and a password, with any characters.
 [[noreturn]] void fail(std::string_view text, std::string_view what) {
+  constexpr std::size_t most = 256;
+  const auto at = text.rfind('@');
+  const bool cut = at != std::string_view::npos;
+  if (cut) {
+    text.remove_prefix(at);
+    what = "has an at sign; write hosts without user and password, which belong in client_options::authentication";
+  }
   const bool says_what_to_do = what.find(';') != std::string_view::npos;
   throw error{errc::bad_connect_string,
-              fmt::format("the connect string \"{}\" {}{}", text, what,
+              fmt::format("the connect string \"{}{}\" {}{}", cut ? "..." : "", escaped(text.substr(0, most)),
+                          cut ? what : escaped(what.substr(0, 4 * most)),
                           says_what_to_do ? "" : "; write it like \"zk1:2181,zk2:2181,zk3:2181/chroot\"")};
 }
 

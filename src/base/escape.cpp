@@ -34,6 +34,9 @@ character first_of(std::string_view text) noexcept {
     if ((byte(at) & 0xc0) != 0x80) return {};
     code = code << 6 | (byte(at) & 0x3f);
   }
+  const bool overlong = (bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000);
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  if (overlong || surrogate || code > 0x10ffff) return {};
   return {bytes, code};
 }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/access_list.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
-#include <latchkey/error.hpp>
 
 #include <latchkey/error.hpp>
+
+#include "base/escape.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -29,6 +31,33 @@ std::int32_t bit_of(char letter) {
   }
 }
 
+/// @returns the entry for a message. The id of a digest is cut: it may be a password.
+std::string name_of(const acl_entry& entry) {
+  const auto colon = entry.id.find(':');
+  const auto shown = entry.scheme != "digest" ? entry.id : colon == entry.id.npos ? "..." : entry.id.substr(0, colon);
+  return escaped(entry.scheme.substr(0, 64) + ":" + shown.substr(0, 64));
+}
+
+/// ZooKeeper takes any text, and then no user matches: "user:", and the SHA-1 of "user:password" in base64.
+void require_digest(const acl_entry& entry) {
+  constexpr std::size_t digits = 27;  // of 20 bytes, and an equals sign
+  const std::string_view id{entry.id};
+  const auto colon = id.find(':');
+  const auto digest = colon == std::string_view::npos ? std::string_view{} : id.substr(colon + 1);
+  const bool right = colon != 0 && digest.size() == digits + 1 && digest.back() == '=' &&
+                     std::all_of(digest.begin(), digest.end() - 1, [](unsigned char each) {
+                       return (each >= '0' && each <= '9') || (each >= 'A' && each <= 'Z') ||
+                              (each >= 'a' && each <= 'z') || each == '+' || each == '/';
+                     });
+  if (right) return;
+  throw error{
+      errc::bad_option,
+      fmt::format("the id of the ACL entry {} is not \"user:\" and the base64 of a SHA-1, so no user would have "
+                  "its permissions; take it from `DigestAuthenticationProvider user:password`, or use the "
+                  "scheme \"auth\" with an empty id",
+                  name_of(entry))};
+}
+
 std::int32_t bits_of(const acl_entry& entry) {
   std::int32_t bits = 0;
   for (const char letter : entry.permissions) {
@@ -36,17 +65,16 @@ std::int32_t bits_of(const acl_entry& entry) {
     if (bit == 0) {
       throw error{
           errc::bad_option,
-          fmt::format(
-              "the permissions \"{}\" of the ACL entry {}:{} have an unknown letter; use c (create), d (delete), "
-              "r (read), w (write) and a (admin)",
-              entry.permissions, entry.scheme, entry.id)};
+          fmt::format("the permissions \"{}\" of the ACL entry {} have an unknown letter; use c (create), d (delete), "
+                      "r (read), w (write) and a (admin)",
+                      escaped(entry.permissions.substr(0, 64)), name_of(entry))};
     }
     bits |= bit;
   }
   if (bits == 0) {
-    throw error{errc::bad_option,
-                fmt::format("the ACL entry {}:{} has no permissions; give it letters of \"cdrwa\", or remove it",
-                            entry.scheme, entry.id)};
+    throw error{
+        errc::bad_option,
+        fmt::format("the ACL entry {} has no permissions; give it letters of \"cdrwa\", or remove it", name_of(entry))};
   }
   return bits;
 }
@@ -77,6 +105,7 @@ access_list::access_list(std::vector<acl_entry> entries) : entries_{std::move(en
     if (entry.scheme.empty()) {
       throw error{errc::bad_option, "an ACL entry has no scheme; use \"world\", \"auth\", \"digest\" or \"ip\""};
     }
+    if (entry.scheme == "digest") require_digest(entry);
     acl_.push_back({bits_of(entry), {entry.scheme.data(), entry.id.data()}});
   }
   if (!acl_.empty()) require_enough(acl_);

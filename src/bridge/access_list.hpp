@@ -15,7 +15,8 @@ namespace latchkey::detail {
 class access_list {
  public:
   /// @param entries empty: open to all
-  /// @throws error bad_option for permissions that are not letters of "cdrwa", and for entries of which none has c, d or r
+  /// @throws error bad_option for permissions that are not letters of "cdrwa", for entries of which none has c, d or r,
+  /// and for the scheme "digest" with an id that no user can have
   explicit access_list(std::vector<acl_entry> entries);
   access_list(const access_list&) = delete;
   access_list& operator=(const access_list&) = delete;

@@ -11,18 +11,24 @@
 
 using namespace latchkey::detail;
 
+namespace {
+
+/// @returns the message of the error `bad_option`; empty if there is none.
+std::string failure_of(std::vector<latchkey::acl_entry> entries) {
+  try {
+    access_list list{std::move(entries)};
+    return {};
+  } catch (const latchkey::error& failure) {
+    CHECK(failure.code() == latchkey::errc::bad_option);
+    return failure.what();
+  }
+}
+
+}  // namespace
+
 TEST_SUITE_BEGIN("access list");
 
 TEST_CASE("an ACL that gives c, d or r to nobody is refused, and says which") {
-  const auto failure_of = [](std::vector<latchkey::acl_entry> entries) -> std::string {
-    try {
-      access_list list{std::move(entries)};
-      return {};
-    } catch (const latchkey::error& failure) {
-      CHECK(failure.code() == latchkey::errc::bad_option);
-      return failure.what();
-    }
-  };
   for (const std::string without : {"c", "d", "r"}) {
     CAPTURE(without);
     std::string rest = "cdrwa";
@@ -34,6 +40,21 @@ TEST_CASE("an ACL that gives c, d or r to nobody is refused, and says which") {
   CHECK(failure_of({{"world", "anyone", "r"}, {"auth", "", "cd"}}).empty());
   CHECK(failure_of({{"world", "anyone", "cdr"}}).empty());
   CHECK(failure_of({}).empty());
+}
+
+TEST_CASE("a digest that no user can have is refused, and is not repeated: it may be a password") {
+  const std::string digest = "bTj1PZFxj0OnUSJOhfMMYt8/Pvs=";
+  CHECK(failure_of({{"digest", "billing:" + digest, "cdrwa"}}).empty());
+  for (const auto& id : {std::string{"billing:secret"}, std::string{"billing"}, std::string{}, digest, ":" + digest,
+                         "billing:" + digest + "=", "billing:" + digest.substr(1), "billing:secret:" + digest,
+                         "billing:-Tj1PZFxj0OnUSJOhfMMYt8/Pvs=", "billing:bTj1PZFxj0OnUSJOhfMMYt8/PvsA"}) {
+    CAPTURE(id);
+    const auto what = failure_of({{"digest", id, "cdrwa"}});
+    CHECK(what.find("base64") != std::string::npos);
+    CHECK(what.find("secret") == std::string::npos);
+  }
+  CHECK(failure_of({{"digest", "billing:secret", "xyz"}}).find("secret") == std::string::npos);
+  CHECK(failure_of({{"auth", "", "cdrwa"}, {"ip", "10.0.0.0/8", "r"}}).empty());
 }
 
 TEST_SUITE_END();

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,36 @@ TEST_CASE("the error says what is wrong, and where") {
     CHECK((e.code() == latchkey::errc::bad_connect_string));
     CHECK(std::string{e.what()}.find("\"port\" for the port of \"zk2:port\"") != std::string::npos);
   }
+}
+
+TEST_CASE("what is refused is shown on one line, and without a user and a password") {
+  using namespace std::string_literals;
+  const auto message = [](const std::string& text) -> std::string {
+    try {
+      parse_connect_string(text);
+    } catch (const latchkey::error& e) {
+      return e.what();
+    }
+    return {};
+  };
+  for (const auto* text :
+       {"user:secret@zk1:2181", "zk1,user:secret@zk2", "zk://user:secret@zk1:2181/a", "user:sec/ret@zk1:2181",
+        "user:s,ecret@zk1:2181", "user:secret@", "user:se@cret@zk1:2181/a"}) {
+    CAPTURE(text);
+    const auto what = message(text);
+    CHECK(what.find("\"...@") != std::string::npos);
+    CHECK(what.find("client_options::authentication") != std::string::npos);
+    for (const auto* part : {"user", "secret", "sec", "ret", "ecret", "cret"}) CHECK(what.find(part) == what.npos);
+  }
+  CHECK(parse_connect_string("zk1:2181/a@b").chroot == "/a@b");
+  for (const auto& text :
+       {"zk1\n:2181"s, "zk1:2181\r\nERROR all is lost"s, "zk\0:2181"s, "zk1:\x1b[2J"s, "zk1/a\nb"s}) {
+    const auto what = message(text);
+    CAPTURE(what);
+    CHECK_FALSE(what.empty());
+    CHECK(std::all_of(what.begin(), what.end(), [](unsigned char each) { return each >= 0x20 && each != 0x7f; }));
+  }
+  CHECK(message("zk;" + std::string(1'000'000, 'x')).size() < 3000);
 }
 
 TEST_SUITE_END();

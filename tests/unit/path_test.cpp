@@ -108,6 +108,20 @@ TEST_CASE("the error of a path with a NUL says all of it on one line") {
   }
 }
 
+TEST_CASE("the error of a path that is no UTF-8 is") {
+  for (const std::string bad : {"\xed\xa0\x80", "\xe0\x80\x80", "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "\xc0\xaf"}) {
+    CAPTURE(bad);
+    try {
+      validate_path("/a" + bad);
+      FAIL("did not throw");
+    } catch (const latchkey::error& e) {
+      const std::string what{e.what()};
+      CHECK(what.find(bad) == std::string::npos);
+      CHECK(what.find("/a\\x") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("a path that would not fit into a request is refused, and shown in part") {
   CHECK_NOTHROW(validate_path("/" + std::string(4095, 'x')));
   for (const std::size_t length : {4096, 1'048'577}) {
