@@ -4,9 +4,9 @@
 #include <exception>
 #include <utility>
 
-#include "base/path.hpp"
 #include "queue/record.hpp"
 #include "recipes/cohort.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey {
 namespace {
@@ -71,7 +71,7 @@ std::string checked_id(std::string id, const client& owner, const std::string& p
 
 election::election(client& owner, std::string path, election_options options)
     : path_{std::move(path)}, rest_{saturate(options.rest_after_failure)}, core_{owner.core()} {
-  validate_lock_path(path_);
+  require_lock_path(path_);
   id_ = checked_id(std::move(options.id), owner, path_);
   if (rest_ < duration::zero()) throw error{errc::bad_option, "the option rest_after_failure is negative", path_};
   const bool as_latch = options.as == election_options::naming::latch;

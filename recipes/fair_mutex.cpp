@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/fair_mutex.hpp>
 
-#include "base/path.hpp"
 #include "recipes/fair_line.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey {
 
 fair_mutex::fair_mutex(client& owner, std::string path, fair_mutex_options options) : path_{std::move(path)} {
-  detail::validate_lock_path(path_);
+  detail::require_lock_path(path_);
   detail::require_peers(*owner.core(), options.how, path_);
   if (options.max_hold < options.max_hold.zero()) {
     throw error{errc::bad_option, "the option max_hold must not be negative", path_};

@@ -10,6 +10,7 @@
 #include "base/path.hpp"
 #include "base/process.hpp"
 #include "queue/long_wait.hpp"
+#include "recipes/rules.hpp"
 #include "session/transaction_size.hpp"
 
 namespace latchkey::detail {
@@ -21,7 +22,7 @@ constexpr std::size_t bytes_of_entry = 512;
 std::vector<group_member> checked(const client_core& core, std::vector<group_member> members, std::size_t most) {
   std::set<std::string_view> paths;
   for (const auto& each : members) {
-    validate_lock_path(each.path);
+    require_lock_path(each.path);
     if (!paths.insert(each.path).second)
       throw error{errc::bad_option, "a path is named twice; name it once", each.path};
   }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/path.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -29,7 +30,7 @@ static_assert(hash_of("foobar") == 0x85944171f73967e8);
 // Keys ----------
 
 key_space::key_space(std::string root, std::uint32_t stripes) : root_{std::move(root)}, stripes_{stripes} {
-  validate_lock_path(root_);
+  require_lock_path(root_);
   if (root_.size() > most_root_bytes) {
     throw error{errc::bad_path,
                 fmt::format("the root of keys has {} bytes; use at most {}", root_.size(), most_root_bytes),
@@ -42,7 +43,15 @@ std::string key_space::name_of(std::string_view key) const {
   if (key.size() > most_key_bytes) {
     throw error{errc::bad_path, fmt::format("the key has {} bytes; use at most {}", key.size(), most_key_bytes), root_};
   }
-  return stripes_ == 0 ? as_component(key) : fmt::to_string(hash_of(key) % stripes_);
+  if (stripes_ != 0) return fmt::to_string(hash_of(key) % stripes_);
+  auto name = as_component(key);
+  if (!parse_contender(name)) return name;
+  throw error{
+      errc::bad_path,
+      fmt::format("the key \"{}\" is named as a contender's entry, for which a lock at the root of the keys would "
+                  "wait for ever; choose one that does not end with ten digits, or use stripes",
+                  name),
+      root_};
 }
 
 // Locks ----------

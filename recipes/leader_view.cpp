@@ -3,14 +3,14 @@
 
 #include <utility>
 
-#include "base/path.hpp"
 #include "recipes/leader_watch.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey {
 
 leader_view::leader_view(client& through, std::string path, std::function<void(const leader_sighting&)> changed)
     : path_{std::move(path)} {
-  detail::validate_lock_path(path_);
+  detail::require_lock_path(path_);
   watch_ = std::make_shared<detail::leader_watch>(through.core(), path_, std::move(changed));
   watch_->open();
 }

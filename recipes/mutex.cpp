@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/mutex.hpp>
 
-#include "base/path.hpp"
 #include "recipes/cohort.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey {
 
 mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std::move(path)} {
-  detail::validate_lock_path(path_);
+  detail::require_lock_path(path_);
   detail::require_peers(*owner.core(), options.how, path_);
   cohort_ = std::make_shared<detail::cohort>(owner.core(), path_, detail::contender_kind::lock,
                                              detail::cohort_options::checked(options, path_));

@@ -2,6 +2,13 @@
 #include "recipes/rules.hpp"
 
 #include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <latchkey/error.hpp>
+
+#include "base/path.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -35,6 +42,17 @@ constexpr std::array<const rule*, 5> all{&locks, &reads, &writes, &latches, &per
 const rule& rule_of(contender_kind kind) noexcept { return *all[static_cast<std::size_t>(kind)]; }
 
 const rule& counting_rule() noexcept { return counts; }
+
+void require_lock_path(std::string_view path) {
+  validate_lock_path(path);
+  const auto name = last_component(path);
+  if (!parse_contender(name)) return;
+  throw error{errc::bad_path,
+              fmt::format("\"{}\" is the name of a contender's entry: a lock at the parent would wait for it for ever; "
+                          "choose one that does not end with ten digits",
+                          name),
+              std::string{path}};
+}
 
 std::optional<position> parse_contender(std::string_view name) noexcept {
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -31,6 +31,10 @@ struct position {
   contender_kind kind{};
 };
 
+/// @throws error bad_path for one that cannot be the path of a lock, or that a lock at its parent would take for an entry
+/// of a contender, and wait for
+void require_lock_path(std::string_view path);
+
 /// @returns the position of the child with this name; nothing for one that is not a contender (any name is tolerated).
 std::optional<position> parse_contender(std::string_view name) noexcept;
 

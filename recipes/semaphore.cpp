@@ -3,8 +3,8 @@
 
 #include <latchkey/lockable.hpp>
 
-#include "base/path.hpp"
 #include "recipes/permit_line.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey {
 namespace {
@@ -18,7 +18,7 @@ std::uint32_t require_permits(std::uint32_t permits, const std::string& path) {
 
 semaphore::semaphore(client& owner, std::string path, std::uint32_t permits, semaphore_options options)
     : path_{std::move(path)} {
-  detail::validate_lock_path(path_);
+  detail::require_lock_path(path_);
   line_ = std::make_shared<detail::permit_line>(owner.core(), path_, require_permits(permits, path_),
                                                 detail::cohort_options::checked(options, path_), options.contract);
   line_->open();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/shared_mutex.hpp>
 
-#include "base/path.hpp"
+#include "recipes/rules.hpp"
 #include "recipes/shared_state.hpp"
 
 namespace latchkey {
 
 shared_mutex::shared_mutex(client& owner, std::string path, shared_mutex_options options) : path_{std::move(path)} {
-  detail::validate_lock_path(path_);
+  detail::require_lock_path(path_);
   if (options.share_for < options.share_for.zero()) {
     throw error{errc::bad_option, "the option share_for must not be negative", path_};
   }

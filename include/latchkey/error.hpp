@@ -16,7 +16,7 @@ enum class errc {
   closed = 1,               ///< the client was closed: make a new one
   lock_destroyed,           ///< the lock object was destroyed while a call or a ticket still used it
   bad_connect_string,       ///< the connect string cannot be parsed
-  bad_path,                 ///< a znode path that ZooKeeper would refuse, or one of more than 4096 bytes
+  bad_path,                 ///< one that ZooKeeper refuses, of over 4096 bytes, or named as an entry (lock-0000000000)
   bad_option,               ///< an option outside its range
   unresolvable_host,        ///< none of the host names in the connect string resolves
   session_timeout_refused,  ///< the ensemble's limits do not allow the requested session timeout

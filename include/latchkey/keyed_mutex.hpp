@@ -41,7 +41,8 @@ struct keyed_options {
 
 /// Exclusive locks named by keys: for each order, account or user that is locked now and then.
 ///
-/// A key is any sequence of 1 to 200 bytes. Its lock is that of a `mutex` and of Curator's `InterProcessMutex` at
+/// A key is any sequence of 1 to 200 bytes, except, without stripes, one that ends as the name of an entry does, as
+/// `lock-0000000000`: a `mutex` at the root would wait for it for ever. Its lock is that of a `mutex` and of Curator's `InterProcessMutex` at
 /// `path(key)`. All calls return a `guard`. Not recursive: while a fiber holds a key, it must not wait for the same key,
 /// nor for another one of the same stripe.
 ///
@@ -69,8 +70,8 @@ class LATCHKEY_EXPORT keyed_mutex {
   keyed_mutex& operator=(const keyed_mutex&) = delete;
 
   /// Waits for the lock of `key`, through outages and lost sessions. @returns the guard.
-  /// @throws error bad_path for a key that is empty or too long; contract_mismatch if the root has another number of
-  /// stripes; otherwise as `mutex::lock()`
+  /// @throws error bad_path for a key that is empty, too long, or named as an entry is; contract_mismatch if the root
+  /// has another number of stripes; otherwise as `mutex::lock()`
   guard lock(std::string_view key);
 
   /// As `lock(key)`, until `stop` is requested. @returns the guard; an empty one if the lock was not taken.
@@ -127,7 +128,7 @@ class LATCHKEY_EXPORT keyed_mutex {
 
   /// @returns the path of the lock of `key`, for a `queue_snapshot` or other clients. A byte that a path cannot have is
   /// written %XX, and so is the percent sign; with stripes the name is the number of the stripe.
-  /// @throws error bad_path for a key that is empty or too long
+  /// @throws error bad_path for a key that is empty, too long, or named as an entry is
   std::string path(std::string_view key) const;
 
   /// @returns the path below which the locks are.
