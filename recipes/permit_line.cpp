@@ -150,14 +150,11 @@ void permit_line::leave(std::uint64_t holder, const grant& what) {
 
 void permit_line::advance(time_point now) {
   while (!line_.empty()) {
-    switch (pass_on(now)) {
-      case passing::done:
-        continue;
-      case passing::not_yet:
-        return;
-      case passing::impossible:
-        return queue_up();
-    }
+    const auto passed = pass_on(now);
+    if (passed == passing::not_yet) return;
+    if (passed == passing::done) continue;
+    if (core_->failed()) return on_failure(*core_->failed());
+    if (queue_up()) return;
   }
   rest(now);
 }

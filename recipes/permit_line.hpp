@@ -87,7 +87,7 @@ class permit_line final : public guarded,
   std::optional<duration> learn_number(std::uint32_t count, duration timeout, const std::stop_token& stop);
   wish& first_wish() const { return *static_cast<wish*>(line_.front()->place.get()); }
   void advance(time_point now);
-  void queue_up();
+  bool queue_up();
   passing pass_on(time_point now);
   bool may_go_on(permit& what);
   bool is_outdated(const permit& what) const noexcept { return what.asked_to_release() || what.shrinks != shrinks_; }

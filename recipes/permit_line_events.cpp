@@ -15,9 +15,8 @@ namespace latchkey::detail {
 // At the ensemble ----------
 
 /// For the first who waits, and not more permits than there are, with those that callers of this object have lost but
-/// not given back.
-void permit_line::queue_up() {
-  if (core_->failed()) return on_failure(*core_->failed());
+/// not given back. @returns false if there are not as many as that call asks for: it has failed.
+bool permit_line::queue_up() {
   const auto first = line_.front();
   const auto most = queue_->contract().permits();
   const auto count = first_wish().count;
@@ -25,11 +24,15 @@ void permit_line::queue_up() {
     first->why = std::make_unique<failure>(
         failure{errc::bad_option, fmt::format("{} permits were asked for, of {}", count, most), path_});
     line_.conclude(first, waiter::outcome::failed);
-    return advance(core_->monitor().now());
+    return false;
   }
-  if (in_use_ + count <= most) return queue_->take(count, first->once);
-  queue_->give_up();
-  if (first->once) refuse_tries();
+  if (in_use_ + count <= most) {
+    queue_->take(count, first->once);
+  } else {
+    queue_->give_up();
+    if (first->once) refuse_tries();
+  }
+  return true;
 }
 
 void permit_line::on_collected(const std::shared_ptr<permit>& what, bool waited) {
@@ -49,11 +52,11 @@ void permit_line::on_collected(const std::shared_ptr<permit>& what, bool waited)
 
 void permit_line::on_turn_refused() {
   line_.refuse_tries();
-  if (!line_.empty()) queue_up();  // those who came meanwhile are in no hurry
+  if (!line_.empty()) advance(core_->monitor().now());  // those who came meanwhile are in no hurry
 }
 
 void permit_line::on_turn_lost() {
-  if (!line_.empty()) queue_up();
+  if (!line_.empty()) advance(core_->monitor().now());
 }
 
 /// What was counted for a larger number is not passed on: others may have been counted for it, too.

@@ -190,6 +190,20 @@ TEST_SUITE("number of permits") {
     CHECK(w.is_clean());
   }
 
+  TEST_CASE("a number below what many callers wait for fails all of them, without a call inside another for each") {
+    permit_world w{2};
+    const auto held = w.take(w.theirs, 2);
+    std::vector<permit_world::call> greedy;
+    for (int i = 0; i < 50'000; ++i) greedy.push_back(w.ours.enter(2));
+    w.settle();
+    resize(w, 1);
+    REQUIRE(w.ends(greedy.back(), outcome::failed));
+    CHECK(
+        std::all_of(greedy.begin(), greedy.end(), [](const auto& each) { return each.failed_with(errc::bad_option); }));
+    w.theirs.leave(held);
+    CHECK(w.is_clean());
+  }
+
   TEST_CASE("who has passed its turn on counts anew when the number has changed meanwhile") {
     for (const std::uint32_t in_the_end : {1, 2}) {
       CAPTURE(in_the_end);
