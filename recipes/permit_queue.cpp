@@ -204,10 +204,11 @@ void permit_queue::on_too_many() {
 /// Leases of ours that the ensemble does not let us delete stay until our session ends.
 void permit_queue::refuse_behind_own() {
   for (const auto& name : refused_) core_->reaper().try_again(join(*leases_path_, name));
-  on_failed({errc::not_authorized,
-             "this client may not delete earlier leases of its own, which take all permits (ZNOAUTH); grant it the "
-             "permissions c, d and r",
-             {}});
+  on_failed(
+      {errc::not_authorized,
+       "this client may not delete earlier leases of its own, which take all permits (ZNOAUTH -102); grant it the "
+       "permissions c, d and r",
+       {}});
 }
 
 void permit_queue::on_contract(const std::optional<failure>& failed) {

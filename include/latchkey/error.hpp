@@ -31,7 +31,7 @@ enum class errc {
   /// than `client_options::connect_timeout`. A cancelled call is `false` even then, and a call without a limit waits.
   unreachable,
   unsupported,        ///< this build of the C client lacks a feature that was asked for
-  refused,            ///< the ensemble refused a request; the message names ZooKeeper's error code
+  refused,            ///< the ensemble refused a request; the message has ZooKeeper's error code and its number
   too_large,          ///< a transaction of more than 900 KiB, which the servers would not take
   contract_mismatch,  ///< the users of a path do not agree on a number that its node keeps: use the same everywhere
 };

@@ -1,25 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/reply_codes.hpp"
 
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
 #include <zookeeper/zookeeper.h>
 
 namespace latchkey::detail {
+namespace {
+
+struct named_code {
+  reply_code of;
+  std::string_view name;
+};
+
+/// Those of servers up to 3.9. Not all of them have a name in the header of the C client.
+constexpr auto names = std::to_array<named_code>({
+    {reply_code{0}, "ZOK"},
+    {reply_code{-1}, "ZSYSTEMERROR"},
+    {reply_code{-2}, "ZRUNTIMEINCONSISTENCY"},
+    {reply_code{-3}, "ZDATAINCONSISTENCY"},
+    {reply_code{-4}, "ZCONNECTIONLOSS"},
+    {reply_code{-5}, "ZMARSHALLINGERROR"},
+    {reply_code{-6}, "ZUNIMPLEMENTED"},
+    {reply_code{-7}, "ZOPERATIONTIMEOUT"},
+    {reply_code{-8}, "ZBADARGUMENTS"},
+    {reply_code{-9}, "ZINVALIDSTATE"},
+    {reply_code{-12}, "ZUNKNOWNSESSION"},
+    {reply_code{-13}, "ZNEWCONFIGNOQUORUM"},
+    {reply_code{-14}, "ZRECONFIGINPROGRESS"},
+    {reply_code{-15}, "ZSSLCONNECTIONERROR"},
+    {reply_code{-100}, "ZAPIERROR"},
+    {reply_code{-101}, "ZNONODE"},
+    {reply_code{-102}, "ZNOAUTH"},
+    {reply_code{-103}, "ZBADVERSION"},
+    {reply_code{-108}, "ZNOCHILDRENFOREPHEMERALS"},
+    {reply_code{-110}, "ZNODEEXISTS"},
+    {reply_code{-111}, "ZNOTEMPTY"},
+    {reply_code{-112}, "ZSESSIONEXPIRED"},
+    {reply_code{-113}, "ZINVALIDCALLBACK"},
+    {reply_code{-114}, "ZINVALIDACL"},
+    {reply_code{-115}, "ZAUTHFAILED"},
+    {reply_code{-116}, "ZCLOSING"},
+    {reply_code{-117}, "ZNOTHING"},
+    {reply_code{-118}, "ZSESSIONMOVED"},
+    {reply_code{-119}, "ZNOTREADONLY"},
+    {reply_code{-120}, "ZEPHEMERALONLOCALSESSION"},
+    {reply_code{-121}, "ZNOWATCHER"},
+    {reply_code{-122}, "ZREQUESTTIMEOUT"},
+    {reply_code{-123}, "ZRECONFIGDISABLED"},
+    {reply_code{-124}, "ZSESSIONCLOSEDREQUIRESASLAUTH"},
+    {reply_code{-125}, "ZQUOTAEXCEEDED"},
+    {reply_code{-127}, "ZTHROTTLEDOP"},
+});
+
+}  // namespace
 
 reply_code to_reply_code(int rc) noexcept {
   switch (rc) {
-    case ZOK:
-      return reply_code::ok;
-    case ZNONODE:
-      return reply_code::no_node;
-    case ZNODEEXISTS:
-      return reply_code::node_exists;
-    case ZNOTEMPTY:
-      return reply_code::not_empty;
-    case ZBADVERSION:
-      return reply_code::bad_version;
-    case ZNOCHILDRENFOREPHEMERALS:
-      return reply_code::no_children_for_ephemerals;
-
     case ZNOAUTH:
     case ZSESSIONCLOSEDREQUIRESASLAUTH:  // the server wants credentials of another kind, in every session anew
       return reply_code::no_permission;
@@ -42,49 +82,21 @@ reply_code to_reply_code(int rc) noexcept {
     case ZINVALIDSTATE:  // the handle was expired, refused or closing before the call
       return reply_code::session_over;
 
-    case ZINVALIDACL:
-      return reply_code::invalid_acl;
-    case ZBADARGUMENTS:
-      return reply_code::bad_arguments;
-    case ZUNIMPLEMENTED:
-      return reply_code::unimplemented;
-
-    default:  // ZMARSHALLINGERROR, a full quota, ...
-      return reply_code::invalid;
+    default:
+      return static_cast<reply_code>(rc);
   }
 }
 
-std::string_view zookeeper_name(reply_code code) noexcept {
-  switch (code) {
-    case reply_code::ok:
-      return "ZOK";
-    case reply_code::no_node:
-      return "ZNONODE";
-    case reply_code::node_exists:
-      return "ZNODEEXISTS";
-    case reply_code::not_empty:
-      return "ZNOTEMPTY";
-    case reply_code::bad_version:
-      return "ZBADVERSION";
-    case reply_code::no_permission:
-      return "ZNOAUTH";
-    case reply_code::no_children_for_ephemerals:
-      return "ZNOCHILDRENFOREPHEMERALS";
-    case reply_code::invalid_acl:
-      return "ZINVALIDACL";
-    case reply_code::bad_arguments:
-      return "ZBADARGUMENTS";
-    case reply_code::unimplemented:
-      return "ZUNIMPLEMENTED";
-    case reply_code::not_sent:
-    case reply_code::unknown_outcome:
-      return "ZCONNECTIONLOSS";
-    case reply_code::session_over:
-      return "ZSESSIONEXPIRED";
-    case reply_code::invalid:
-      break;
-  }
-  return "an unlisted error";
+std::string zookeeper_name(reply_code code) {
+  if (code == reply_code::not_sent) code = reply_code::unknown_outcome;
+  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& each) { return each.of == code; });
+  if (found != names.end()) return std::string{found->name};
+  return fmt::format("error {}", static_cast<int>(code));
+}
+
+std::string name_and_number(reply_code code) {
+  const auto name = zookeeper_name(code);
+  return name.front() == 'Z' ? fmt::format("{} {}", name, static_cast<int>(code)) : name;
 }
 
 reply_code to_operation_result(int rc) noexcept {

@@ -19,26 +19,29 @@
 
 namespace latchkey::detail {
 
-/// What became of a request.
-enum class reply_code : std::int8_t {
-  ok,
-  no_node,
-  node_exists,
-  not_empty,
-  bad_version,
-  no_permission,               ///< the ACL refuses it
-  no_children_for_ephemerals,  ///< the parent is an ephemeral node
-  invalid_acl,                 ///< the server cannot use the ACL: an unknown scheme, or nobody is authenticated
-  bad_arguments,               ///< the server refuses the path or other arguments
-  unimplemented,               ///< the server does not know the request: it is too old, or extended types are off
-  invalid,                     ///< refused for another reason: it would be refused again
-  not_sent,                    ///< it surely had no effect: it never left
-  unknown_outcome,             ///< the connection was lost: it may have had its effect, now or later
-  session_over,  ///< the session has expired, was refused or closed: it had no effect that outlives the session
+/// What became of a request, by ZooKeeper's own numbers. Any other number is a refusal, too: it would be refused again.
+enum class reply_code : std::int32_t {
+  ok = 0,
+  no_node = -101,
+  no_permission = -102,  ///< the ACL refuses it
+  bad_version = -103,
+  no_children_for_ephemerals = -108,  ///< the parent is an ephemeral node
+  node_exists = -110,
+  not_empty = -111,
+  invalid_acl = -114,     ///< the server cannot use the ACL: an unknown scheme, or nobody is authenticated
+  quota_exceeded = -125,  ///< the path, or one above it, may have no more nodes, or bytes
+  bad_arguments = -8,     ///< the server refuses the path or other arguments
+  unimplemented = -6,     ///< the server does not know the request: it is too old, or extended types are off
+  not_sent = 1,           ///< it surely had no effect: it never left
+  unknown_outcome = -4,   ///< the connection was lost: it may have had its effect, now or later
+  session_over = -112,  ///< the session has expired, was refused or closed: it had no effect that outlives the session
 };
 
-/// @returns ZooKeeper's name of the code, as "ZNOAUTH"; of one that has no name there, what it means.
-LATCHKEY_EXPORT std::string_view zookeeper_name(reply_code code) noexcept;
+/// @returns ZooKeeper's name of the code, as "ZNOAUTH"; of one that has no name there, its number, as "error -126".
+LATCHKEY_EXPORT std::string zookeeper_name(reply_code code);
+
+/// @returns name and number, as "ZNOAUTH -102", for what a user reads.
+std::string name_and_number(reply_code code);
 
 /// @returns whether a write that was answered so may have had its effect.
 constexpr bool may_have_happened(reply_code code) noexcept {

@@ -266,7 +266,7 @@ bool zookeeper_handle::authenticate(zhandle_t* handle) noexcept {
       if (rc == ZINVALIDSTATE) return false;
       if (rc != ZOK) {
         log(log_level::error, "the C client refused the credentials; check client_options::authentication",
-            {{"scheme", scheme}, {"code", zookeeper_name(to_reply_code(rc))}});
+            {{"scheme", scheme}, {"code", name_and_number(to_reply_code(rc))}});
       }
     }
     return true;

@@ -131,7 +131,7 @@ bool queue_entry::refuse_behind_own(const std::vector<std::string>& children) {
     if (!theirs || (mine && theirs->number > *mine)) continue;
     core_->reaper().try_again(join(*path_, name));
     fail(errc::not_authorized, "this client may not delete its earlier entry " + name +
-                                   ", which blocks the queue (ZNOAUTH); grant it the permissions c, d and r");
+                                   ", which blocks the queue (ZNOAUTH -102); grant it the permissions c, d and r");
     return true;
   }
   return false;

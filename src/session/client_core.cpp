@@ -165,7 +165,7 @@ void client_core::on_session_over(session_end why) {
       break;
     case session_end::auth_failed:
       fail({errc::authentication_failed,
-            "the ensemble does not accept the credentials (ZAUTHFAILED); check client_options::authentication",
+            "the ensemble does not accept the credentials (ZAUTHFAILED -115); check client_options::authentication",
             {}},
            loss_reason::access_revoked);
       break;

@@ -267,7 +267,7 @@ void reaper::remember_refused(const std::string& path, reply_code code) {
   log(log_level::error,
       "the ensemble refused to delete a node of this client, which stays until the session ends; grant the "
       "permission d on its parent",
-      {{"node", path}, {"code", zookeeper_name(code)}});
+      {{"node", path}, {"code", name_and_number(code)}});
   if (code != reply_code::no_permission) return;
   refused_.insert(path);
   if (on_reassessed_) on_reassessed_(path);

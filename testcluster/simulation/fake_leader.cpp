@@ -36,12 +36,12 @@ write_result fake_leader::process(ensemble_session& from, const detail::request&
     case operation::get_acl:
       break;
   }
-  return refuse(from.id, reply_code::invalid);
+  return refuse(from.id, reply_code::bad_arguments);
 }
 
 /// First all of it is tried, then all of it is done: an entry of the log for each step that changes something.
 write_result fake_leader::transact(ensemble_session& from, const std::vector<step>& steps) {
-  auto outcome = steps.empty() ? reply_code::invalid : reply_code::ok;
+  auto outcome = steps.empty() ? reply_code::bad_arguments : reply_code::ok;
   std::vector results(steps.size(), reply_code::not_sent);  // of those behind the one that fails
   pending_tree pending{tree_, paths_};
   for (std::size_t i = 0; i < steps.size() && outcome == reply_code::ok; ++i) {

@@ -141,7 +141,7 @@ detail::reply fake_session::read(const packet& asked) {
   detail::reply found;
   const auto& path = asked.what.path;
   if (!path_table::valid(path)) {
-    found.code = reply_code::invalid;
+    found.code = reply_code::bad_arguments;
     return found;
   }
   const auto number = ensemble_.paths().find(path);

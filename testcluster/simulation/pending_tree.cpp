@@ -34,7 +34,7 @@ reply_code pending_tree::take(const step& what) {
   if (what.what == step::operation::create) return create(what);
   if (what.what == step::operation::remove && what.path == "/") return reply_code::bad_arguments;
   auto& found = at(what.path);
-  if (!found.exists) return path_table::valid(what.path) ? reply_code::no_node : reply_code::invalid;
+  if (!found.exists) return path_table::valid(what.path) ? reply_code::no_node : reply_code::bad_arguments;
   if (what.version != -1 && what.version != found.version) return reply_code::bad_version;
   if (what.what == step::operation::remove) return remove(what);
   if (what.what == step::operation::set) ++found.version;
@@ -45,7 +45,7 @@ reply_code pending_tree::create(const step& what) {
   const bool sequential = what.mode == detail::create_mode::ephemeral_sequential;
   auto& parent = at(parent_of(what.path));
   const auto path = sequential ? what.path + sequence(parent.counter) : what.path;
-  if (!path_table::valid(path)) return reply_code::invalid;
+  if (!path_table::valid(path)) return reply_code::bad_arguments;
   if (!parent.exists) return reply_code::no_node;
   auto& found = at(path);
   if (found.exists) return reply_code::node_exists;

@@ -6,7 +6,7 @@
 
 namespace latchkey::testing {
 
-std::string_view to_string(detail::reply_code code) noexcept {
+std::string to_string(detail::reply_code code) {
   if (code == detail::reply_code::not_sent) return "not sent";
   if (code == detail::reply_code::unknown_outcome) return "unknown outcome";
   return detail::zookeeper_name(code);

@@ -11,7 +11,7 @@
 
 namespace latchkey::testing {
 
-std::string_view to_string(detail::reply_code code) noexcept;
+std::string to_string(detail::reply_code code);
 std::string_view to_string(detail::operation kind) noexcept;
 std::string_view to_string(detail::watch_event event) noexcept;
 std::string_view to_string(detail::connection_state state) noexcept;

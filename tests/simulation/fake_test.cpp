@@ -96,8 +96,8 @@ TEST_SUITE("fake") {
     CHECK(client.code(client.remove("/other")) == reply_code::no_node);
     CHECK(client.code(client.get("/other")) == reply_code::no_node);
     CHECK(client.code(client.children("/other", true)) == reply_code::no_node);
-    CHECK(client.code(client.create("bad", create_mode::persistent)) == reply_code::invalid);
-    CHECK(client.code(client.get("/bad/")) == reply_code::invalid);
+    CHECK(client.code(client.create("bad", create_mode::persistent)) == reply_code::bad_arguments);
+    CHECK(client.code(client.get("/bad/")) == reply_code::bad_arguments);
     CHECK(client.code(client.remove(mine)) == reply_code::ok);
     CHECK(client.code(client.remove("/q")) == reply_code::ok);
     CHECK(here.ensemble.watches() == 0);

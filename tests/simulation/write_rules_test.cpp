@@ -57,7 +57,7 @@ TEST_SUITE("fake writes") {
   TEST_CASE("a set is refused where ZooKeeper refuses it") {
     stage_with_node here;
     CHECK(here.client.code(here.client.set("/none", "x")) == reply_code::no_node);
-    CHECK(here.client.code(here.client.set("bad", "x")) == reply_code::invalid);
+    CHECK(here.client.code(here.client.set("bad", "x")) == reply_code::bad_arguments);
     here.ensemble.forbid(operation::set, here.old);
     CHECK(here.client.code(here.client.set(here.old, "x")) == reply_code::no_permission);
     CHECK(here.ensemble.data(here.old) == "data");
@@ -108,7 +108,7 @@ TEST_SUITE("fake writes") {
     CHECK(missing->results == std::vector{reply_code::ok, reply_code::no_node});
     CHECK(here.client.code(here.client.replace("/q", "/q/new")) == reply_code::not_empty);
     CHECK(here.client.code(here.client.replace(here.old, here.old + "/new")) == reply_code::no_children_for_ephemerals);
-    CHECK(here.client.code(here.client.replace(here.old, "bad")) == reply_code::invalid);
+    CHECK(here.client.code(here.client.replace(here.old, "bad")) == reply_code::bad_arguments);
     CHECK(here.has_only(here.old));
     CHECK(here.ensemble.log().back().kind == commit_kind::failed);
   }
