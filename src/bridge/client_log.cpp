@@ -2,6 +2,7 @@
 #include "bridge/client_log.hpp"
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -27,6 +28,8 @@ constexpr std::array levels{
 bool is_of_connection(std::string_view text) {
   return text.starts_with("Socket ") && text.find(" zk retcode=") != std::string_view::npos;
 }
+
+std::atomic<std::uint64_t> closed{0};
 
 struct shared_limiter {
   std::mutex mutex;
@@ -70,9 +73,16 @@ std::optional<std::uint64_t> client_log_limiter::pass(std::string_view place, ti
   return std::exchange(last.held_back, 0);
 }
 
+bool says_closed_by_server(std::string_view text) noexcept {
+  return is_of_connection(text) && text.ends_with(": failed while receiving a server response");
+}
+
+std::uint64_t closed_by_servers() noexcept { return closed; }
+
 void take_client_log(const char* line) noexcept {
   if (line == nullptr) return;
   const auto [level, place, text] = parse_client_log(line);
+  if (says_closed_by_server(text)) ++closed;
   if (!log_enabled(level)) return;
   try {
     std::optional<std::uint64_t> held_back;

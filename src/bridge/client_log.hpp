@@ -46,6 +46,12 @@ class client_log_limiter {
   std::map<std::string, last_line, std::less<>> places_;  // as many as the C client has lines that log
 };
 
+/// @returns whether a line says that a server has closed a connection on which an answer was to come.
+bool says_closed_by_server(std::string_view text) noexcept;
+
+/// @returns how often servers have done that, to all clients of this process: the C client tells no more.
+std::uint64_t closed_by_servers() noexcept;
+
 /// The log callback of the C client: on any thread, with its locks held.
 void take_client_log(const char* line) noexcept;
 

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/log.hpp"
+#include "bridge/client_log.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -113,6 +114,7 @@ void client_core::for_each_observer(Callable what) {
 }
 
 void client_core::open() {
+  closed_before_ = closed_by_servers();
   outage_.begin(monitor_->now(), options_.connect_timeout);
   session_.open();
 }
@@ -190,7 +192,8 @@ void client_core::fail(failure why, loss_reason for_grants) {
 std::optional<failure> client_core::unreachable() const {
   if (!outage_.unbearable()) return std::nullopt;
   return failure{errc::unreachable,
-                 outage_.text(*outage_.lasted()) + "; check the connect string, the servers and the network",
+                 fmt::format("{}; check the connect string, the servers and the network{}",
+                             outage_.text(*outage_.lasted()), likely_cause()),
                  {}};
 }
 
@@ -201,10 +204,17 @@ time_point client_core::end_of_try() const {
   return deadline_after(monitor_->now(), timeout > duration::zero() ? std::min(timeout, longest) : longest);
 }
 
+/// One connection is closed when an outage begins; a server that has too many closes each.
+std::string_view client_core::likely_cause() const {
+  if (closed_by_servers() < closed_before_ + 3) return {};
+  return "; servers accept connections and close them, so their limit for this address (maxClientCnxns) may be reached";
+}
+
 /// The C client notices a silent server when it has heard nothing, not even the answer to a ping, for two thirds of the
 /// session timeout.
 void client_core::begin_outage() {
   if (failed_) return;
+  if (!outage_.lasted()) closed_before_ = closed_by_servers();
   const duration timeout = session_.info().timeout;
   outage_.begin(std::max(session_.heard_at(), monitor_->now() - timeout * 2 / 3), timeout);
 }
@@ -213,8 +223,8 @@ void client_core::report_outage(duration lasted) {
   const auto outage = to_ms(lasted);
   const auto calls = waiting_calls_.count();
   log(log_level::warning,
-      fmt::format("{}; {} {}; check the connect string, the servers and the network", outage_.text(lasted), calls,
-                  calls == 1 ? "call waits" : "calls wait"),
+      fmt::format("{}; {} {}; check the connect string, the servers and the network{}", outage_.text(lasted), calls,
+                  calls == 1 ? "call waits" : "calls wait", likely_cause()),
       {{"outage_ms", outage}, {"waiting_calls", calls}, {"cause", session_.failure()}});
   tell({.what = client_event::kind::unreachable, .outage = outage, .waiting_calls = calls});
 }

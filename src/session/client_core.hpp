@@ -152,6 +152,7 @@ class client_core final : session_listener {
   void report_outage(duration lasted);
   void tell_trace(trace_span span);
   void close_session();
+  std::string_view likely_cause() const;
   void run_connecting();
   template <class Callable>
   void for_each_observer(Callable what);
@@ -171,6 +172,7 @@ class client_core final : session_listener {
   outage outage_;
   detail::waiting_calls waiting_calls_;
   std::optional<detail::peers> peers_;
+  std::uint64_t closed_before_ = 0;  // connections, by servers, before the outage
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;

@@ -33,6 +33,17 @@ TEST_CASE("lines of the C client come apart into level, place and text") {
   CHECK(parse_client_log("x:1(0x1):ZOO_DEBUG@f@1: y").level == log_level::debug);
 }
 
+TEST_CASE("a server that closes a connection is told from one that refuses it, and from one that is silent") {
+  CHECK(
+      says_closed_by_server("Socket 127.0.0.1:1 zk retcode=-4, errno=104(Connection reset by peer): failed while "
+                            "receiving a server response"));
+  CHECK_FALSE(says_closed_by_server(
+      "Socket 127.0.0.1:1 zk retcode=-4, errno=111(Connection refused): server refused to accept the client"));
+  CHECK_FALSE(says_closed_by_server(
+      "Socket 127.0.0.1:1 zk retcode=-7, errno=110(Connection timed out): connection to 127.0.0.1:1 timed out"));
+  CHECK_FALSE(says_closed_by_server("failed while receiving a server response"));
+}
+
 TEST_CASE("what the C client says of its attempts to connect is for those who look for it") {
   const auto line = parse_client_log(
       "x:1(0x1):ZOO_ERROR@f@1801: Socket 127.0.0.1:1 zk retcode=-4, errno=111(Connection refused): server refused to "
