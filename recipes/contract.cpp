@@ -7,15 +7,15 @@
 
 #include "base/escape.hpp"
 #include "base/path.hpp"
+#include "queue/refusal.hpp"
 
 namespace latchkey::detail {
 namespace {
 
-/// Then another client deletes what we write.
-constexpr int most_writes = 20;
-
 /// Names no key and no contender.
 constexpr std::string_view keeper = "%keep";
+
+constexpr std::string_view permissions = "the permissions c, r and w";
 
 }  // namespace
 
@@ -68,27 +68,44 @@ void contract::on_connected() {
 void contract::on_read(const reply& read) {
   asked_ = false;
   if (!wanted_) return;
-  if (read.code != reply_code::ok && read.code != reply_code::no_node) return not_answered(read.code);
+  if (is_lost(read.code)) return;  // asked again with the next connection
+  if (read.code != reply_code::ok && read.code != reply_code::no_node) return refuse(refusal(read.code, permissions));
   if (read.data == text_) {
     wanted_ = false;
     agreed_.store(true, std::memory_order_release);
     return settle(waiter::outcome::granted);
   }
   if (!read.data.empty()) {
-    return refuse(errc::contract_mismatch,
-                  fmt::format("its node says {}, and this object was made with {}; use the same number everywhere, or "
-                              "another path",
-                              escaped(read.data.substr(0, 64)), text_));
+    return refuse({errc::contract_mismatch,
+                   fmt::format("its node says {}, and this object was made with {}; use the same number everywhere, or "
+                               "another path",
+                               escaped(read.data.substr(0, 64)), text_),
+                   {}});
   }
-  if (is_lost(refused_)) refused_ = {};
-  if (refused_ != reply_code::ok) return not_answered(refused_);
-  if (++writes_ > most_writes) {
-    return refuse(errc::refused, fmt::format("its node was deleted or emptied after each of {} attempts to write it; "
-                                             "stop the process that does that",
-                                             most_writes));
+  if (const auto why = std::exchange(refused_, std::nullopt)) return refuse(*why);
+  const auto pause = writes_.next();
+  if (!pause) {
+    return refuse(
+        {errc::refused,
+         fmt::format("its node was deleted or emptied after each of {} attempts to write it; stop the process "
+                     "that does that",
+                     repetition::most_attempts),
+         {}});
   }
-  if (read.code == reply_code::ok) {
-    write(read.stat);
+  if (*pause == duration::zero()) return write(read);
+  asked_ = true;
+  core_->monitor().in(*pause, [weak = weak_from_this(), read] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->asked_ = false;
+    if (self->wanted_ && self->core_->session().connected()) self->write(read);
+  });
+}
+
+void contract::write(const reply& found) {
+  refused_.reset();
+  if (found.code == reply_code::ok) {
+    change(found.stat);
   } else {
     make_node();
   }
@@ -96,19 +113,16 @@ void contract::on_read(const reply& read) {
 }
 
 /// Not if another user has written meanwhile.
-void contract::write(const node_stat& node) {
+void contract::change(const node_stat& node) {
   send({.kind = operation::create, .path = join(absolute_, keeper), .mode = create_mode::persistent});
   send({.kind = operation::transact,
         .steps = {{.what = step::operation::set, .path = absolute_, .data = text_, .version = node.version}}});
 }
 
 void contract::make_node() {
-  for (auto& parent : ancestors(absolute_)) {
-    const bool of_chroot = parent.size() <= core_->chroot().size();
-    send({.kind = operation::create,
-          .path = std::move(parent),
-          .mode = of_chroot ? create_mode::persistent : create_mode::container});
-  }
+  create_path(*core_, parent_of(absolute_), [weak = weak_from_this()](const failure& why) {
+    if (const auto self = weak.lock()) self->refused_ = why;
+  });
   send({.kind = operation::create, .path = absolute_, .data = text_, .mode = create_mode::persistent});
 }
 
@@ -118,34 +132,13 @@ void contract::send(request what) {
     using enum reply_code;
     const auto code = answer.code;
     const bool raced = code == node_exists || code == bad_version || code == no_node;
-    if (!raced) self->refused_ = code;
+    if (code != ok && !raced && !is_lost(code)) self->refused_ = refusal(code, permissions);
   });
 }
 
-void contract::not_answered(reply_code code) {
-  refused_ = {};
-  switch (code) {
-    case reply_code::unknown_outcome:
-    case reply_code::not_sent:
-    case reply_code::session_over:
-      return;  // asked again with the next connection
-    case reply_code::no_permission:
-      return refuse(errc::not_authorized,
-                    "its ACL denies access (ZNOAUTH); grant this client the permissions c, r and w");
-    case reply_code::no_children_for_ephemerals:
-      return refuse(errc::parent_is_ephemeral,
-                    "it cannot be created, because its parent is ephemeral (ZNOCHILDRENFOREPHEMERALS); choose another "
-                    "path");
-    default:
-      return refuse(errc::refused, fmt::format("the ensemble refused a request ({}); check the path, "
-                                               "client_options::acl and client_options::authentication",
-                                               zookeeper_name(code)));
-  }
-}
-
-void contract::refuse(errc code, std::string what) {
-  const failure why{code, std::move(what), path_};
-  writes_ = 0;
+void contract::refuse(failure why) {
+  why.path = path_;
+  writes_.end();
   wanted_ = false;
   fail(why);
   if (on_refused_) on_refused_(why);

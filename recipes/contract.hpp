@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/repetition.hpp"
 #include "queue/wait_list.hpp"
 #include "session/client_core.hpp"
 
@@ -50,11 +51,11 @@ class contract final : public session_observer, public std::enable_shared_from_t
   void on_failure(const failure& why) override { fail(why); }
 
   void on_read(const reply& read);
-  void write(const node_stat& node);
+  void write(const reply& found);
+  void change(const node_stat& node);
   void make_node();
   void send(request what);
-  void not_answered(reply_code code);
-  void refuse(errc code, std::string what);
+  void refuse(failure why);
 
   std::shared_ptr<waiter> enter(time_point until);
   void conclude(const std::shared_ptr<waiter>& who, waiter::outcome what);
@@ -70,8 +71,8 @@ class contract final : public session_observer, public std::enable_shared_from_t
   std::atomic<bool> agreed_{false};
   bool wanted_ = false;
   bool asked_ = false;
-  int writes_ = 0;        // since the last answer that settled it
-  reply_code refused_{};  // of the last write
+  repetition writes_;
+  std::optional<failure> refused_;  // the last write
   waiter::line waiting_;
 };
 

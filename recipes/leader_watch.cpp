@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/path.hpp"
 #include "queue/admission.hpp"
+#include "queue/refusal.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/rules.hpp"
 
@@ -77,8 +78,9 @@ void leader_watch::list(bool watching) {
   if (!session.connected()) return;
   request children{.kind = operation::children, .path = absolute_};
   auto on_listed = unless_stale([watching](leader_watch& self, const reply& listed) {
-    if (listed.code == reply_code::no_node) return self.make_path();
+    if (listed.code == reply_code::no_node) return self.on_missing();
     if (listed.code != reply_code::ok) return self.not_answered(listed.code);
+    self.refused_ = false;
     if (const auto first = first_of(listed.children); !first.empty()) return self.read(first);
     if (!watching) return self.list(true);
     self.see({.known = true});
@@ -101,6 +103,7 @@ void leader_watch::read(const std::string& name) {
 }
 
 void leader_watch::on_read(const reply& read) {
+  creates_.end();
   leader found{read.data, {read.stat.czxid, 0}};
   // `ask_to_release` has written over the id.
   if (found.id == release_request)
@@ -108,40 +111,42 @@ void leader_watch::on_read(const reply& read) {
   see({.known = true, .who = std::move(found)});
 }
 
-/// A new container is not deleted before it has had a child. Whoever may not create it looks again from time to time.
+/// A new container is not deleted before it has had a child. A client without permission to create it polls.
+void leader_watch::on_missing() {
+  const auto pause = std::exchange(refused_, false) ? std::nullopt : creates_.next();
+  if (pause == duration::zero()) return make_path();
+  if (pause) return after(*pause, &leader_watch::make_path);
+  creates_.end();
+  see({.known = true});
+  look_later();
+}
+
 void leader_watch::make_path() {
-  ++step_;
-  for (const auto& parent : ancestors(absolute_)) {
-    const bool of_chroot = parent.size() <= core_->chroot().size();
-    core_->session().submit({.kind = operation::create,
-                             .path = parent,
-                             .mode = of_chroot ? create_mode::persistent : create_mode::container},
-                            unless_stale([](leader_watch&, const reply&) {}), urgency::background);
-  }
-  core_->session().submit({.kind = operation::create, .path = absolute_, .mode = create_mode::container},
-                          unless_stale([](leader_watch& self, const reply& made) {
-                            if (made.code == reply_code::ok || made.code == reply_code::node_exists) return self.look();
-                            if (is_lost(made.code)) return self.not_answered(made.code);
-                            self.see({.known = true});
-                            self.look_later();
-                          }),
-                          urgency::background);
+  create_path_later(
+      *core_, absolute_,
+      [weak = weak_from_this()](const failure&) {
+        if (const auto self = weak.lock()) self->refused_ = true;
+      },
+      [weak = weak_from_this()] { return weak.expired(); });
+  look();
 }
 
 void leader_watch::not_answered(reply_code code) {
   if (!is_lost(code) && !std::exchange(denied_, true)) {
     log(log_level::warning,
         "the ensemble denies reading who leads; grant this client the permission r on the path and on its children",
-        {{"path", path_}, {"code", zookeeper_name(code)}});
+        {{"path", path_}, {"code", name_and_number(code)}});
   }
   see({});
   look_later();
 }
 
-void leader_watch::look_later() {
-  timer_ = core_->monitor().in(core_->session().info().timeout, unless_stale([](leader_watch& self) {
+void leader_watch::look_later() { after(core_->session().info().timeout, &leader_watch::look); }
+
+void leader_watch::after(duration pause, void (leader_watch::*then)()) {
+  timer_ = core_->monitor().in(pause, unless_stale([then](leader_watch& self) {
                                  self.timer_ = {};
-                                 self.look();
+                                 (self.*then)();
                                }));
 }
 

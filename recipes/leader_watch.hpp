@@ -11,6 +11,7 @@
 
 #include <latchkey/leader_view.hpp>
 
+#include "base/repetition.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
@@ -39,9 +40,11 @@ class leader_watch final : public session_observer, public std::enable_shared_fr
 
   void look();
   void look_later();
+  void after(duration pause, void (leader_watch::*then)());
   void list(bool watching);
   void read(const std::string& name);
   void on_read(const reply& read);
+  void on_missing();
   void make_path();
   void not_answered(reply_code code);
   void forget();
@@ -65,7 +68,9 @@ class leader_watch final : public session_observer, public std::enable_shared_fr
   watch_id watch_;
   timer_id timer_;
   leader_sighting seen_;
-  bool denied_ = false;  // and logged
+  bool denied_ = false;   // and logged
+  bool refused_ = false;  // the creation of the path
+  repetition creates_;
   const std::shared_ptr<audience> audience_;
 };
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "queue/refusal.hpp"
+
 namespace latchkey::detail {
 namespace {
 
@@ -66,16 +68,32 @@ void permit_contract::on_read(const reply& read, bool synced) {
         {errc::contract_mismatch,
          "the data of the path is no number of permits; choose another path, or set semaphore_options::contract "
          "to false",
-         path_});
+         {}});
   }
   forget();
-  if (read.code == reply_code::no_permission) {
-    fail({errc::not_authorized, "its ACL denies access (ZNOAUTH); grant this client the permission r", path_});
-  }
+  if (read.code == reply_code::no_node || is_lost(read.code)) return;
+  fail(refusal(read.code, "the permission r"));
 }
 
 /// Another client may write at the same moment: the watch tells of either.
 void permit_contract::write(std::int32_t version) {
+  const auto pause = writes_.next();
+  if (!pause) {
+    return fail({errc::refused,
+                 fmt::format("its data were emptied after each of {} attempts to write the number of permits; stop the "
+                             "process that does that",
+                             repetition::most_attempts),
+                 {}});
+  }
+  if (*pause == duration::zero()) return send(version);
+  core_.monitor().in(*pause, [weak = weak_from_this(), step = step_, version] {
+    const auto self = weak.lock();
+    if (!self || self->step_ != step) return;
+    self->core_.session().connected() ? self->send(version) : self->forget();
+  });
+}
+
+void permit_contract::send(std::int32_t version) {
   core_.session().submit(
       {.kind = operation::transact,
        .steps =
@@ -84,11 +102,9 @@ void permit_contract::write(std::int32_t version) {
         const auto self = weak.lock();
         if (!self || self->step_ != step || written.code == reply_code::ok) return;
         self->forget();
-        if (written.code != reply_code::no_permission) return self->ask();
-        self->fail({errc::not_authorized,
-                    "its ACL denies writing the number of permits (ZNOAUTH); grant this client the "
-                    "permission w, or set semaphore_options::contract to false",
-                    self->path_});
+        const bool raced = written.code == reply_code::bad_version || written.code == reply_code::no_node;
+        if (raced || is_lost(written.code)) return self->ask();
+        self->fail(refusal(written.code, "the permission w, or set semaphore_options::contract to false"));
       });
 }
 
@@ -103,10 +119,11 @@ void permit_contract::on_number(std::uint32_t found, const node_stat& of, bool s
                  fmt::format("the semaphore has {} permits, and this object was made for {}; use the same number, or "
                              "change it for all with resize()",
                              found, permits_),
-                 path_});
+                 {}});
   }
   learn(found, of);
   met_ = true;
+  writes_.end();
   state_ = state::agreed;
   on_known_(std::nullopt);
 }
@@ -120,7 +137,8 @@ void permit_contract::learn(std::uint32_t permits, const node_stat& of) {
 
 void permit_contract::fail(failure why) {
   forget();
-  on_known_(std::move(why));
+  writes_.end();
+  on_known_(why.at(path_));
 }
 
 }  // namespace latchkey::detail

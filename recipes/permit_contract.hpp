@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/repetition.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
@@ -36,6 +37,7 @@ std::optional<std::uint32_t> read_permit_record(std::string_view data);
 /// |---------|----------------------------|---------------------------------------------|
 /// | unknown | ask                        | asked: reads the record, with a watch       |
 /// | asked   | no data                    | writes it, at the version that was read     |
+/// | asked   | the ensemble refuses       | failed; unknown                             |
 /// | asked   | the same number            | agreed                                      |
 /// | asked   | another number             | agreed if it was agreed before; else asked  |
 /// |         |                            | after a `sync`, and then failed             |
@@ -71,6 +73,7 @@ class permit_contract : public std::enable_shared_from_this<permit_contract> {
   void read_record(bool synced);
   void on_read(const reply& read, bool synced);
   void write(std::int32_t version);
+  void send(std::int32_t version);
   void on_number(std::uint32_t found, const node_stat& of, bool synced);
   void fail(failure why);
 
@@ -85,6 +88,7 @@ class permit_contract : public std::enable_shared_from_this<permit_contract> {
   state state_;
   std::uint64_t step_ = 0;  // answers to an earlier step are stale
   watch_id watch_;
+  repetition writes_;
 };
 
 }  // namespace latchkey::detail

@@ -130,30 +130,12 @@ void permit_line::resize(std::uint32_t permits, duration timeout) {
   if (!queue_->contract().recorded())
     throw error{errc::bad_option, "resize() needs the option contract, as it changes the record at the path", path_};
   auto& monitor = core_->monitor();
-  const auto absolute = core_->absolute(path_);
-  const auto end = deadline_after(monitor.now(), timeout);
-  reply written;
-  written.code = reply_code::no_node;
-  while (written.code != reply_code::ok) {
-    monitor.run([&] {
-      require_working(*core_, path_);
-      if (!core_->session().connected()) return;
-      auto parents = ancestors(absolute);
-      parents.push_back(absolute);
-      for (const auto& parent : parents) {
-        const bool of_chroot = parent.size() <= core_->chroot().size();
-        core_->session().submit({.kind = operation::create,
-                                 .path = parent,
-                                 .mode = of_chroot ? create_mode::persistent : create_mode::container},
-                                [](const reply&) {});
-      }
-    });
-    written = inquire(*core_, path_, {{.kind = operation::set, .path = absolute, .data = permit_record(permits)}},
-                      time_until(end, monitor.now()))
-                  .front();
-  }
+  monitor.run([&] { require_working(*core_, path_); });
+  const auto written =
+      inquire(*core_, path_, {{.kind = operation::set, .path = core_->absolute(path_), .data = permit_record(permits)}},
+              timeout, if_missing::create);
   monitor.run([&] {
-    queue_->contract().learn(permits, written.stat);
+    queue_->contract().learn(permits, written.front().stat);
     on_permits_changed();
   });
 }

@@ -102,7 +102,7 @@ class LATCHKEY_EXPORT transaction {
   /// even if the client is closed.
   ///
   /// If the answer is lost with the connection, only the marker tells the outcome: without one it is in doubt. With one,
-  /// a transaction that was not applied is sent again, at most ten times within some ten seconds. So is a release whose
+  /// a transaction that was not applied is sent again, at most ten times within some three seconds. So is a release whose
   /// node is still there.
   /// @param timeout for the answer. If it is over before that, the outcome is in doubt: also with zero.
   /// @throws error unreachable if nothing could be sent in time; refused if the connection was lost ten times, each time

@@ -5,21 +5,13 @@
 #include <functional>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/node_name.hpp"
 #include "base/path.hpp"
 #include "queue/queue_entry.hpp"
 #include "queue/record.hpp"
+#include "queue/refusal.hpp"
 
 namespace latchkey::detail {
-namespace {
-
-/// A container parent may be reaped between its creation and ours; not so often.
-constexpr unsigned most_parents_made = 20;
-
-}  // namespace
-
 // Try ----------
 
 void queue_entry::peek() {
@@ -69,6 +61,7 @@ void queue_entry::create_and_list() {
 request queue_entry::creation() {
   forget_node();
   created_ = reply_code::not_sent;
+  owing_ = !core_->reaper().idle();
   prefix_ = new_prefix();
   return {.kind = operation::create,
           .path = join(*path_, prefix_),
@@ -120,13 +113,15 @@ void queue_entry::on_enqueued(const reply* listed) {
   switch (created_) {
     case reply_code::ok:
       if (!take_number()) return exhausted();
-      if (parents_made_ == 0) core_->open_parents().look(*path_);
+      if (!creates_.begun()) core_->open_parents().look(*path_);
+      creates_.end();
       if (!listed) return wait_for_neighbour();
       return decide(*listed);
     case reply_code::node_exists:
       return exhausted();
     case reply_code::no_node:
-      return make_parents();
+    case reply_code::quota_exceeded:
+      return create_again();
     default:
       if (!explain(created_)) resume();
   }
@@ -142,68 +137,48 @@ bool queue_entry::take_number() {
   return true;
 }
 
-/// The parents and, once more, create and list: all in one round trip.
-void queue_entry::make_parents() {
-  if (!may_make_parents()) return;
+/// The create once more, after a pause, with the parents if they are missing: all in one round trip.
+void queue_entry::create_again() {
+  const auto pause = pause_before_next(created_);
+  if (!pause) return;
+  const bool missing = created_ == reply_code::no_node;
   become(state::asking);
-  if (line_) line_->forget();
-  std::set<std::string> asked;
-  submit_parents(asked);
-  create_and_list();
+  if (missing && line_) line_->forget();
+  const auto create = [missing](queue_entry& self) {
+    if (!self.through().connected()) return self.resume();
+    std::set<std::string> asked;
+    if (missing) self.submit_parents(asked);
+    self.create_and_list();
+  };
+  if (*pause == duration::zero()) return create(*this);
+  core_->monitor().in(*pause, unless_stale(create));
 }
 
-/// @returns false if it has failed instead.
-bool queue_entry::may_make_parents() {
-  if (const auto refused = std::exchange(parent_failure_, nullptr)) {
-    fail(refused->code, refused->what);
-    return false;
+/// A container may be reaped between its creation and ours. Where there is room for one node only, that of the former
+/// place counts until the leader has applied its deletion (HAZARDS S22), which may be after the answer.
+/// @returns nothing if it has failed instead
+std::optional<duration> queue_entry::pause_before_next(reply_code why) {
+  const bool missing = why == reply_code::no_node;
+  if (missing && parent_failure_) {
+    fail(std::move(*std::exchange(parent_failure_, nullptr)));
+    return std::nullopt;
   }
-  if (++parents_made_ <= most_parents_made) return true;
-  fail(errc::refused,
-       fmt::format("lock path deleted after each of {} attempts to create it; stop the process that deletes it",
-                   most_parents_made));
-  return false;
+  const auto pause = missing || owing_ || !creates_.begun() ? creates_.next() : std::nullopt;
+  if (pause) return missing ? *pause : std::max(*pause, repetition::first_pause);
+  if (missing) {
+    fail(always_missing());
+  } else {
+    explain(why);
+  }
+  return std::nullopt;
 }
 
 /// @param asked what other entries have asked for in the same round trip
 void queue_entry::submit_parents(std::set<std::string>& asked) {
-  auto parents = ancestors(*path_);
-  parents.push_back(*path_);
-  for (const auto& parent : parents) {
-    if (!asked.insert(parent).second) continue;
-    const bool of_chroot = parent.size() <= core_->chroot().size();
-    through().submit(
-        {.kind = operation::create,
-         .path = parent,
-         .mode = of_chroot ? create_mode::persistent : create_mode::container},
-        unless_stale([parent](queue_entry& self, const reply& made) { self.on_parent_made(parent, made.code); }));
-  }
-}
-
-/// A refusal matters only if our own create finds that this parent is missing: the ensemble looks at the permission
-/// first.
-void queue_entry::on_parent_made(const std::string& parent, reply_code code) {
-  if (parent_failure_) return;
-  switch (code) {
-    case reply_code::no_permission:
-      parent_failure_ =
-          std::make_unique<failure>(failure{errc::not_authorized,
-                                            fmt::format("its parent {} is missing, and the ACL above denies creating "
-                                                        "it (ZNOAUTH); create it, or grant the permission c",
-                                                        parent),
-                                            {}});
-      return;
-    case reply_code::no_children_for_ephemerals:
-      parent_failure_ = std::make_unique<failure>(failure{
-          errc::parent_is_ephemeral,
-          fmt::format(
-              "{} cannot be created, because its parent is ephemeral (ZNOCHILDRENFOREPHEMERALS); choose another path",
-              parent),
-          {}});
-      return;
-    default:
-      return;
-  }
+  create_path(*core_, *path_, unless_stale([](queue_entry& self, const failure& why) {
+    if (!self.parent_failure_) self.parent_failure_ = std::make_unique<failure>(why);
+  }),
+              asked);
 }
 
 // After a lost reply ----------
@@ -246,6 +221,7 @@ void queue_entry::adopt(const std::string& found, const reply& read) {
   node_ = found;
   czxid_ = read.stat.czxid;
   core_->own_nodes().add(*this);
+  creates_.end();
   if (!take_number()) return exhausted();
   look();
 }

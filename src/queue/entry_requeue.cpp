@@ -72,6 +72,8 @@ void queue_entry::on_requeued(const former_place& former, bool listed) {
     case reply_code::session_over:
       if (!listed) on_enqueued(nullptr);
       return;
+    case reply_code::quota_exceeded:
+      return create_again();
     default:
       // One of the two was refused: alone the create will tell why, if it was that. (It is sent again, so behind
       // creates of the same object that have been sent meanwhile.)

@@ -70,14 +70,27 @@ void queue_entry::on_refused_together(const std::vector<joined>& all, const repl
   const auto at = failed == results.end() ? 0 : static_cast<std::size_t>(failed - results.begin());
   if (!waits(all[at])) return;
   auto& first = *all[at].who;
-  if (refused.code != reply_code::no_node) {
+  const bool missing = refused.code == reply_code::no_node;
+  if (!missing && refused.code != reply_code::quota_exceeded) {
     first.created_ = refused.code;
     return first.on_enqueued(nullptr);
   }
-  if (!std::all_of(all.begin(), all.end(), waits) || !first.may_make_parents()) return;
+  if (!std::all_of(all.begin(), all.end(), waits)) return;
+  const auto pause = first.pause_before_next(refused.code);
+  if (!pause) return;
   std::vector<std::shared_ptr<queue_entry>> again;
-  for (const auto& each : all) again.push_back(each.who);
-  create_together(again, at);
+  for (const auto& each : all) {
+    each.who->become(state::asking);  // the list is no answer any more
+    again.push_back(each.who);
+  }
+  const auto create = [again, from = missing ? at : again.size()](queue_entry& self) {
+    if (self.through().connected()) return create_together(again, from);
+    for (const auto& each : again) {
+      if (each->state_ == state::asking) each->resume();
+    }
+  };
+  if (*pause == duration::zero()) return create(first);
+  first.core_->monitor().in(*pause, first.unless_stale(create));
 }
 
 void queue_entry::leave_together(const std::vector<std::shared_ptr<queue_entry>>& all) {

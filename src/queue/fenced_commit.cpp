@@ -9,11 +9,7 @@
 namespace latchkey::detail {
 namespace {
 
-using namespace std::chrono_literals;
 using outcome = commit_result::outcome;
-
-/// A transaction that is larger than the servers take ends the connection each time.
-constexpr unsigned most_lost = 10;
 
 }  // namespace
 
@@ -54,8 +50,8 @@ void fenced_commit::go_on() {
   state_ == state::doubtful ? look() : send();
 }
 
-void fenced_commit::await_connection() {
-  connection_ = core_.when_connected([self = shared_from_this()] {
+void fenced_commit::await_connection(duration at_most) {
+  connection_ = core_.after_pause(at_most, [self = shared_from_this()] {
     self->connection_ = 0;
     self->go_on();
   });
@@ -109,7 +105,7 @@ void fenced_commit::on_refused(const reply& answer) {
     const bool denied = answer.code == reply_code::no_permission;
     return fail(
         {denied ? errc::not_authorized : errc::refused,
-         fmt::format("the node of the grant could not be checked or deleted ({}); {}", zookeeper_name(answer.code),
+         fmt::format("the node of the grant could not be checked or deleted ({}); {}", name_and_number(answer.code),
                      denied ? "grant this client the permissions r and d on the lock's path"
                             : "repeat it while the lock is held"),
          {}});
@@ -136,7 +132,7 @@ void fenced_commit::send_again(duration pause) {
   was_sent_ = false;
   if (result_) return end();
   if (pause == duration::zero()) return go_on();
-  core_.monitor().in(pause, [self = shared_from_this()] { self->go_on(); });
+  await_connection(pause);
 }
 
 // Doubt ----------
@@ -145,8 +141,7 @@ void fenced_commit::doubt() {
   state_ = state::doubtful;
   if (!what_.marked && !removes_) return conclude(outcome::in_doubt);
   if (core_.failed()) return go_on();
-  // Not at once: the end of the connection is still being told.
-  core_.monitor().in({}, [self = shared_from_this()] { self->go_on(); });
+  await_connection({});  // not at once: the end of the connection is still being told
 }
 
 /// The grant is held, so the session goes on. The transaction may still be on its way to the leader when another server
@@ -195,13 +190,13 @@ void fenced_commit::on_marker_read(const reply& read) {
 
 void fenced_commit::conclude_by(found what) {
   if (what == found::not_written && !node_gone_) {
-    // The more often the later: if it is what ends the connection, other locks of this client suffer.
-    if (++lost_ < most_lost) return send_again(10ms * (1 << lost_));
+    // If the transaction is what ends the connection, other locks of this client suffer.
+    if (const auto pause = lost_.next()) return send_again(*pause);
     end_release(false);
     return fail({errc::refused,
                  fmt::format("the connection was lost each of {} times that the transaction was sent, and nothing was "
                              "written; it may be larger than the servers take (jute.maxbuffer)",
-                             most_lost),
+                             repetition::most_attempts),
                  {}});
   }
   if (state_ == state::looking && node_gone_ && !removes_) core_.lease_keeper().lose_node(node_);

@@ -12,6 +12,7 @@
 
 #include <latchkey/transaction.hpp>
 
+#include "base/repetition.hpp"
 #include "bridge/wait_point.hpp"
 #include "queue/grant_state.hpp"
 #include "session/client_core.hpp"
@@ -86,7 +87,7 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   void conclude(commit_result what);
   void fail(const failure& why);
   void end();
-  void await_connection();
+  void await_connection(duration at_most = duration::max());
   reply_callback then(void (fenced_commit::*what)(const reply&));
 
   const std::shared_ptr<grant_state> held_;
@@ -97,7 +98,7 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   bool removes_ = false;    // the node goes along, and its holder expects that
   bool node_gone_ = false;  // as seen when looking
   bool was_sent_ = false;
-  unsigned lost_ = 0;  // how often it was sent in vain, and its answer lost
+  repetition lost_;  // its answer, and it has had no effect
   wait_point point_;
   timer_id timer_;
   std::uint64_t connection_ = 0;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
+#include "queue/refusal.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -17,25 +17,8 @@ constexpr std::size_t most_bytes = 1024 * 1024;
 
 }  // namespace
 
-failure refusal(reply_code code) {
-  switch (code) {
-    case reply_code::no_permission:
-      return {errc::not_authorized,
-              "its ACL denies access (ZNOAUTH); grant this client the permission r, w for ask_to_release(), and "
-              "d on the lock's path for evict()",
-              {}};
-    case reply_code::not_empty:
-      return {errc::refused, "the node has children (ZNOTEMPTY), which no contender has; delete them first", {}};
-    default:
-      return {errc::refused,
-              fmt::format("the ensemble refused a request ({}); check the path and client_options::authentication",
-                          zookeeper_name(code)),
-              {}};
-  }
-}
-
-inquiry::inquiry(client_core& core, std::string path, std::vector<request> what)
-    : core_{core}, path_{std::move(path)}, what_{std::move(what)}, answers_(what_.size()) {}
+inquiry::inquiry(client_core& core, std::string path, std::vector<request> what, if_missing missing)
+    : core_{core}, path_{std::move(path)}, what_{std::move(what)}, if_missing_{missing}, answers_(what_.size()) {}
 
 void inquiry::start(time_point until) {
   timer_ = core_.monitor().at(until, [self = shared_from_this()] {
@@ -66,7 +49,26 @@ void inquiry::send() {
     return void(connection_ = core_.when_connected([self = shared_from_this()] { self->send(); }));
   again_ = false;
   next_ = 0;
+  if (creates_.begun()) {
+    create_path_later(
+        core_, core_.absolute(path_),
+        [weak = weak_from_this()](const failure& why) {
+          if (const auto self = weak.lock(); self && !self->refused_) self->refused_ = why;
+        },
+        [weak = weak_from_this()] { return weak.expired(); });
+  }
   send_more();
+}
+
+/// Not at once: the end of the connection is still being told.
+void inquiry::send_again() {
+  duration pause{};
+  if (std::exchange(missing_, false)) {
+    const auto next = refused_ ? std::nullopt : creates_.next();
+    if (!next) return fail(refused_ ? *refused_ : always_missing());
+    pause = *next;
+  }
+  connection_ = core_.after_pause(pause, [self = shared_from_this()] { self->send(); });
 }
 
 /// A sync is of use only to the list behind it, over the same connection: it goes along when that is sent again.
@@ -104,6 +106,10 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
       }
       [[fallthrough]];
     case reply_code::no_node:
+      if (if_missing_ == if_missing::create && answer.code == reply_code::no_node) {
+        again_ = missing_ = true;
+        break;
+      }
       largest_ = std::max(largest_, answer.data_size);
       if (!answers_[index]) ++answered_;
       answers_[index] = std::move(answer);
@@ -114,11 +120,11 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
       again_ = true;
       break;
     default:
-      return fail(refusal(answer.code));
+      return fail(refusal(
+          answer.code, "the permission r, w for ask_to_release() and resize(), and d on the lock's path for evict()"));
   }
   if (!again_) return send_more();
-  // Not at once: the connection's end is still being told.
-  if (waiting_ == 0) core_.monitor().in({}, [self = shared_from_this()] { self->send(); });
+  if (waiting_ == 0) send_again();
 }
 
 void inquiry::fail(const failure& why) {
@@ -135,16 +141,17 @@ void inquiry::end() {
 }
 
 std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,
-                                          duration timeout, std::stop_token stop) {
+                                          duration timeout, std::stop_token stop, if_missing missing) {
   auto& monitor = core.monitor();
-  const auto asked = std::make_shared<inquiry>(core, path, std::move(what));
+  const auto asked = std::make_shared<inquiry>(core, path, std::move(what), missing);
   monitor.run([&] { asked->start(deadline_after(monitor.now(), timeout)); });
   const std::stop_callback on_stop{std::move(stop), [&] { monitor.run_unless_forked([&] { asked->cancel(); }); }};
   return asked->wait();
 }
 
-std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout) {
-  if (auto answers = inquire(core, path, std::move(what), timeout, {})) return *std::move(answers);
+std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout,
+                           if_missing missing) {
+  if (auto answers = inquire(core, path, std::move(what), timeout, {}, missing)) return *std::move(answers);
   throw error{
       errc::unreachable,
       "not all answers came in time; give it more time, or check the connect string, the servers and the network",

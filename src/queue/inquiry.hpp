@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "base/repetition.hpp"
 #include "bridge/wait_point.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
 
-/// @returns what to tell the caller of a request that the ensemble has refused.
-failure refusal(reply_code code);
+/// What becomes of a request whose node is missing.
+enum class if_missing : std::uint8_t { tell, create };
 
 /// Requests that may be repeated, sent again after outages and in new sessions until all are answered. Never more than
 /// `most_at_once` are under way, and fewer when their answers are large, so that the proofs of this client's grants are
@@ -24,8 +25,8 @@ class inquiry : public std::enable_shared_from_this<inquiry> {
  public:
   static constexpr std::size_t most_at_once = 64;
 
-  /// @param path of the lock, for the errors
-  inquiry(client_core& core, std::string path, std::vector<request> what);
+  /// @param path of the lock: for the errors, and created if something is missing and is to be created
+  inquiry(client_core& core, std::string path, std::vector<request> what, if_missing missing = if_missing::tell);
 
   void start(time_point until);
   /// Forgets what has not been answered.
@@ -40,6 +41,7 @@ class inquiry : public std::enable_shared_from_this<inquiry> {
  private:
   void send();
   void send_more();
+  void send_again();
   std::size_t window() const noexcept;
   bool is_answered(std::size_t index) const noexcept;
   void on_answer(std::size_t index, reply& answer);
@@ -52,21 +54,27 @@ class inquiry : public std::enable_shared_from_this<inquiry> {
   wait_point point_;
   timer_id timer_;
   std::uint64_t connection_ = 0;
+  const if_missing if_missing_;
+  repetition creates_;
+  std::optional<failure> refused_;  // the creation of the path
   std::vector<std::optional<reply>> answers_;
   std::size_t next_ = 0;     // to be sent
   std::size_t waiting_ = 0;  // for an answer
   std::size_t answered_ = 0;
   std::size_t largest_ = 0;  // answer, in bytes
   bool again_ = false;
+  bool missing_ = false;
   bool over_ = false;
   std::optional<failure> failed_;
 };
 
 /// Asks, and waits for the answers. Without the monitor. @returns as `inquiry::wait`
 std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,
-                                          duration timeout, std::stop_token stop);
+                                          duration timeout, std::stop_token stop,
+                                          if_missing missing = if_missing::tell);
 
 /// @returns the answers. @throws error unreachable (not all of them within `timeout`), not_authorized, closed, ...
-std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout);
+std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout,
+                           if_missing missing = if_missing::tell);
 
 }  // namespace latchkey::detail

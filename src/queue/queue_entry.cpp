@@ -5,9 +5,8 @@
 
 #include <cassert>
 
-#include <fmt/format.h>
-
 #include "base/path.hpp"
+#include "queue/refusal.hpp"
 
 namespace latchkey::detail {
 
@@ -51,7 +50,6 @@ void queue_entry::queue_again() {
 void queue_entry::begin(std::unique_ptr<former_place> former) {
   if (joint_) return refuse();  // its node would have another birth
   forget_node();
-  parents_made_ = 0;
   parent_failure_ = nullptr;
   if (!through().connected()) return await_connection();
   // What cannot be deleted would be one node more each time: look first.
@@ -160,10 +158,11 @@ void queue_entry::refuse() {
   listener_->on_refused();
 }
 
-void queue_entry::fail(errc code, std::string what) {
+void queue_entry::fail(failure why) {
   const auto self = shared_from_this();
   leave();
-  listener_->on_failed({code, std::move(what), path_->substr(core_->chroot().size())});
+  why.path = path_->substr(core_->chroot().size());
+  listener_->on_failed(why);
 }
 
 void queue_entry::exhausted() {
@@ -173,25 +172,10 @@ void queue_entry::exhausted() {
 
 /// @returns whether `code` has been dealt with: a failure that waiting cannot fix has been reported.
 bool queue_entry::explain(reply_code code) {
-  switch (code) {
-    case reply_code::session_over:
-      return true;  // heard of by `on_session_over`
-    case reply_code::no_permission:
-      fail(errc::not_authorized, "its ACL denies access (ZNOAUTH); grant this client the permissions c, d and r");
-      return true;
-    case reply_code::no_children_for_ephemerals:
-      fail(errc::parent_is_ephemeral,
-           "it is an ephemeral node, which cannot have children (ZNOCHILDRENFOREPHEMERALS); choose another path");
-      return true;
-    case reply_code::unknown_outcome:
-    case reply_code::not_sent:
-      return false;
-    default:
-      fail(errc::refused, fmt::format("the ensemble refused a request ({}); check the path, client_options::acl and "
-                                      "client_options::authentication",
-                                      zookeeper_name(code)));
-      return true;
-  }
+  if (code == reply_code::session_over) return true;  // heard of by `on_session_over`
+  if (is_lost(code)) return false;
+  fail(refusal(code, "the permissions c, d and r"));
+  return true;
 }
 
 void queue_entry::forget_watch() {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/repetition.hpp"
 #include "queue/admission.hpp"
 #include "queue/entry_listener.hpp"
 #include "queue/entry_state.hpp"
@@ -179,7 +180,8 @@ class queue_entry final : public session_observer,
   void resume();
   void refuse();
   void exhausted();
-  void fail(errc code, std::string what);
+  void fail(errc code, std::string what) { fail({code, std::move(what), {}}); }
+  void fail(failure why);
   void finish();
   void forget_watch();
   void release_node(bool closed = false);
@@ -196,10 +198,9 @@ class queue_entry final : public session_observer,
   void list_along();
   void on_enqueued(const reply* listed);
   bool take_number();
-  void make_parents();
-  bool may_make_parents();
+  void create_again();
+  std::optional<duration> pause_before_next(reply_code why);
   void submit_parents(std::set<std::string>& asked);
-  void on_parent_made(const std::string& parent, reply_code code);
   void recover();
   void on_recovered(const reply& listed);
   void adopt(const std::string& found, const reply& read);
@@ -275,13 +276,14 @@ class queue_entry final : public session_observer,
   patience patience_ = patience::wait;
   state state_ = state::over;
   reply_code created_{};
-  bool create_lost_ = false;       // its reply is; the node may be there
-  std::uint8_t parents_made_ = 0;  // how often
-  bool queued_ = false;            // the listener knows
-  bool waited_ = false;            // for a contender ahead
-  bool first_ = false;             // no contender is ahead any more
-  bool joint_ = false;             // its node is created along with others, or not at all
-  bool releasing_ = false;         // a transaction that deletes its node is under way
+  bool create_lost_ = false;  // its reply is; the node may be there
+  repetition creates_;        // for want of its path, or of room
+  bool owing_ = false;        // own nodes were being deleted when the create was sent: they may take the room
+  bool queued_ = false;       // the listener knows
+  bool waited_ = false;       // for a contender ahead
+  bool first_ = false;        // no contender is ahead any more
+  bool joint_ = false;        // its node is created along with others, or not at all
+  bool releasing_ = false;    // a transaction that deletes its node is under way
   std::uint32_t first_turn_ = 0;
   std::uint64_t observing_ = 0;
   std::uint64_t step_ = 0;  // counts what has been begun; answers to an earlier step are stale

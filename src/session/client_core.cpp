@@ -229,6 +229,14 @@ void client_core::report_outage(duration lasted) {
   tell({.what = client_event::kind::unreachable, .outage = outage, .waiting_calls = calls});
 }
 
+std::uint64_t client_core::after_pause(duration pause, std::function<void()> what) {
+  const auto number = when_connected(std::move(what));
+  monitor_->in(pause, [this, number] {
+    if (const auto due = connecting_.extract(number)) due.mapped()();
+  });
+  return number;
+}
+
 void client_core::run_connecting() {
   for (const auto& [number, what] : std::exchange(connecting_, {})) what();
 }

@@ -119,6 +119,8 @@ class client_core final : session_listener {
     return last_observer_;
   }
   void forget_connected(std::uint64_t number) { connecting_.erase(number); }
+  /// As `when_connected`, and after `pause` at the latest: for what is sent again.
+  std::uint64_t after_pause(duration pause, std::function<void()> what);
 
   /// Tells `client_options::observer`.
   void tell(client_event event);
@@ -150,9 +152,9 @@ class client_core final : session_listener {
   void fail(failure why, loss_reason for_grants);
   void begin_outage();
   void report_outage(duration lasted);
+  std::string_view likely_cause() const;
   void tell_trace(trace_span span);
   void close_session();
-  std::string_view likely_cause() const;
   void run_connecting();
   template <class Callable>
   void for_each_observer(Callable what);
@@ -170,9 +172,9 @@ class client_core final : session_listener {
   detail::own_nodes own_nodes_;
   detail::open_parents open_parents_;
   outage outage_;
+  std::uint64_t closed_before_ = 0;  // connections, by servers, before the outage
   detail::waiting_calls waiting_calls_;
   std::optional<detail::peers> peers_;
-  std::uint64_t closed_before_ = 0;  // connections, by servers, before the outage
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;

@@ -53,6 +53,7 @@ void fake_ensemble::heal() {
   plan_ = plan_.without_faults();
   credentials_refused_ = false;
   opens_to_fail_ = 0;
+  lift_quotas();
   for (const auto& server : servers_) {
     server->set_lag({});
     server->limit_timeout(duration::max());

@@ -34,7 +34,11 @@ class fake_ensemble {
   void expire(std::int64_t session);
   void refuse_credentials(bool refuse) noexcept { credentials_refused_ = refuse; }
   void fail_next_opens(unsigned count) noexcept { opens_to_fail_ = count; }
-  void forbid(request_kind kind, std::string path) { leader_.forbid(kind, std::move(path)); }
+  void forbid(request_kind kind, std::string path, detail::reply_code code = detail::reply_code::no_permission) {
+    leader_.forbid(kind, std::move(path), code);
+  }
+  void limit_nodes(std::string path, std::size_t most) { leader_.limit_nodes(std::move(path), most); }
+  void lift_quotas() { leader_.lift_quotas(); }
   void allow_everything() { leader_.allow_everything(); }
   /// No more faults: cuts and holes end, the weather stays.
   void heal();

@@ -45,7 +45,10 @@ write_result fake_leader::transact(ensemble_session& from, const std::vector<ste
   std::vector results(steps.size(), reply_code::not_sent);  // of those behind the one that fails
   pending_tree pending{tree_, paths_};
   for (std::size_t i = 0; i < steps.size() && outcome == reply_code::ok; ++i) {
-    outcome = results[i] = forbids(steps[i]) ? reply_code::no_permission : pending.take(steps[i]);
+    outcome = refusal_of(steps[i]);
+    if (outcome == reply_code::ok) outcome = pending.take(steps[i]);
+    if (outcome == reply_code::ok && exceeds_quota(steps[i])) outcome = reply_code::quota_exceeded;
+    results[i] = outcome;
   }
   auto result = outcome == reply_code::ok ? carry_out(from, steps) : refuse(from.id, outcome);
   result.results = std::move(results);
@@ -88,18 +91,18 @@ std::string fake_leader::numbered(const std::string& prefix) const {
   return prefix + sequence(find(parent_of(prefix))->counter);
 }
 
-bool fake_leader::forbids(const step& what) const noexcept {
+reply_code fake_leader::refusal_of(const step& what) const noexcept {
   switch (what.what) {
     case step::operation::create:
-      return forbidden(operation::create, parent_of(what.path));
+      return refusal_of(operation::create, parent_of(what.path));
     case step::operation::remove:
-      return forbidden(operation::remove, parent_of(what.path));
+      return refusal_of(operation::remove, parent_of(what.path));
     case step::operation::set:
-      return forbidden(operation::set, what.path);
+      return refusal_of(operation::set, what.path);
     case step::operation::check:
-      return forbidden(request_kind::check, what.path);
+      return refusal_of(request_kind::check, what.path);
   }
-  return false;
+  return reply_code::ok;
 }
 
 // By an operator
@@ -222,6 +225,7 @@ write_result fake_leader::append(commit what) {
   write_result result{
       .code = reply_code::ok, .path = what.path, .stat = {}, .results = {}, .position = log_.size() + 1};
   if (const auto* node = tree_.find(what.path); node && what.path != 0) result.stat = to_stat(*node, plan_.epoch);
+  count(what);
   log_.push_back(std::move(what));
   committed_();
   return result;
@@ -232,9 +236,47 @@ const fake_node* fake_leader::find(std::string_view path) const {
   return number ? tree_.find(*number) : nullptr;
 }
 
-bool fake_leader::forbidden(request_kind kind, std::string_view path) const noexcept {
-  return std::any_of(forbidden_.begin(), forbidden_.end(),
-                     [&](const auto& each) { return each.first == kind && each.second == path; });
+reply_code fake_leader::refusal_of(request_kind kind, std::string_view path) const noexcept {
+  const auto found = std::find_if(forbidden_.begin(), forbidden_.end(),
+                                  [&](const ban& each) { return each.kind == kind && each.path == path; });
+  return found == forbidden_.end() ? reply_code::ok : found->code;
+}
+
+// Quotas
+
+void fake_leader::limit_nodes(std::string path, std::size_t most) {
+  quota limit{++last_quota_, std::move(path), static_cast<std::int64_t>(most)};
+  for (path_id each = 0; each < paths_.size(); ++each) {
+    if (tree_.find(each) && limit.concerns(paths_.text(each))) ++limit.nodes;
+  }
+  quotas_.push_back(std::move(limit));
+}
+
+void fake_leader::allow_everything() {
+  forbidden_.clear();
+  quotas_.clear();
+}
+
+/// `ZooKeeperServer.checkQuota` looks at what the leader has applied, not at what is under way.
+bool fake_leader::exceeds_quota(const step& what) const noexcept {
+  if (what.what != step::operation::create) return false;
+  return std::any_of(quotas_.begin(), quotas_.end(),
+                     [&](const quota& each) { return each.concerns(what.path) && each.nodes >= each.most; });
+}
+
+void fake_leader::count(const commit& what) {
+  for (const auto& each : quotas_) {
+    std::int64_t more = 0;
+    if (what.kind == commit_kind::created && each.concerns(paths_.text(what.path))) more = 1;
+    if (what.kind == commit_kind::removed && each.concerns(paths_.text(what.path))) more = -1;
+    for (const auto gone : what.gone) more -= each.concerns(paths_.text(gone)) ? 1 : 0;
+    if (more == 0) continue;
+    time_.after(plan_.consensus.most, [this, number = each.number, more] {
+      for (auto& limit : quotas_) {
+        if (limit.number == number) limit.nodes += more;
+      }
+    });
+  }
 }
 
 }  // namespace latchkey::testing

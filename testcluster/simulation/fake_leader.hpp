@@ -94,9 +94,16 @@ class fake_leader {
 
   /// Requests of this kind are refused, and transactions with such a step: of `create` and `remove` below `path`, of the
   /// others at it.
-  void forbid(request_kind kind, std::string path) { forbidden_.emplace_back(kind, std::move(path)); }
-  void allow_everything() { forbidden_.clear(); }
-  bool forbidden(request_kind kind, std::string_view path) const noexcept;
+  void forbid(request_kind kind, std::string path, detail::reply_code code) {
+    forbidden_.push_back({kind, std::move(path), code});
+  }
+  /// A quota (`zookeeper.enforceQuota`): the path and all below it are so many nodes at most. A node counts until the
+  /// leader has applied its deletion, which is later than the requests behind that are checked.
+  void limit_nodes(std::string path, std::size_t most);
+  void lift_quotas() { quotas_.clear(); }
+  void allow_everything();
+  /// @returns what such a request is refused with; `ok` if it is not.
+  detail::reply_code refusal_of(request_kind kind, std::string_view path) const noexcept;
 
   // The ensemble without a leader:
 
@@ -115,7 +122,9 @@ class fake_leader {
   write_result transact(ensemble_session& from, const std::vector<detail::step>& steps);
   write_result carry_out(ensemble_session& from, const std::vector<detail::step>& steps);
   commit commit_of(ensemble_session& from, const detail::step& what);
-  bool forbids(const detail::step& what) const noexcept;
+  detail::reply_code refusal_of(const detail::step& what) const noexcept;
+  bool exceeds_quota(const detail::step& what) const noexcept;
+  void count(const commit& what);
   commit creation(std::int64_t session, std::string_view path, std::string data, std::int64_t owner);
   commit removal(std::int64_t session, std::string_view path);
   commit changing(std::int64_t session, std::string_view path, std::string data);
@@ -134,7 +143,25 @@ class fake_leader {
   std::int64_t zxid_ = std::int64_t{1} << 32;
   time_point unavailable_until_{};
   std::uint64_t last_late_ = 0;
-  std::vector<std::pair<request_kind, std::string>> forbidden_;
+
+  struct ban {
+    request_kind kind;
+    std::string path;
+    detail::reply_code code;
+  };
+  struct quota {
+    std::uint64_t number = 0;
+    std::string path;
+    std::int64_t most = 0;
+    std::int64_t nodes = 0;
+
+    bool concerns(std::string_view node) const noexcept {
+      return node.starts_with(path) && (node.size() == path.size() || node[path.size()] == '/');
+    }
+  };
+  std::vector<ban> forbidden_;
+  std::vector<quota> quotas_;
+  std::uint64_t last_quota_ = 0;
 };
 
 }  // namespace latchkey::testing

@@ -146,10 +146,8 @@ detail::reply fake_session::read(const packet& asked) {
   }
   const auto number = ensemble_.paths().find(path);
   const auto* node = number ? server_->tree().find(*number) : nullptr;
-  if (!node || ensemble_.leader().forbidden(asked.what.kind, path)) {
-    found.code = node ? reply_code::no_permission : reply_code::no_node;
-    return found;
-  }
+  found.code = node ? ensemble_.leader().refusal_of(asked.what.kind, path) : reply_code::no_node;
+  if (found.code != reply_code::ok) return found;
   const bool list = asked.what.kind == operation::children;
   if (list) {
     found.children.reserve(node->children.size());

@@ -16,19 +16,6 @@
 namespace latchkey::testing {
 namespace {
 
-/// @returns the code and the message of the error that `call` throws.
-template <class Callable>
-std::pair<std::error_code, std::string> failure_of(Callable call) {
-  try {
-    call();
-  } catch (const error& failure) {
-    return {failure.code(), failure.what()};
-  }
-  return {};
-}
-
-bool mentions(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
-
 client_options with_password(const std::string& user_and_password) {
   auto options = quick();
   options.authentication = {{"digest", user_and_password}};

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <latchkey/client.hpp>
@@ -118,6 +119,21 @@ std::error_code error_of(Callable call) {
     return failure.code();
   }
   return {};
+}
+
+/// @returns the code and the message of the error that `call` throws.
+template <class Callable>
+std::pair<std::error_code, std::string> failure_of(Callable call) {
+  try {
+    call();
+  } catch (const error& failure) {
+    return {failure.code(), failure.what()};
+  }
+  return {};
+}
+
+inline bool mentions(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
 }
 
 inline const auto deadlock = std::make_error_code(std::errc::resource_deadlock_would_occur);

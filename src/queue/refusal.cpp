@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queue/refusal.hpp"
+
+#include <fmt/format.h>
+
+#include "base/path.hpp"
+#include "base/repetition.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+/// @returns why `node`, which is missing, could not be created.
+failure refusal_to_create(const std::string& node, reply_code code) {
+  const auto named = name_and_number(code);
+  switch (code) {
+    case reply_code::no_permission:
+      return {errc::not_authorized,
+              fmt::format("its parent {} is missing, and the ACL above denies creating it ({}); create it, or grant "
+                          "the permission c",
+                          node, named),
+              {}};
+    case reply_code::no_children_for_ephemerals:
+      return {
+          errc::parent_is_ephemeral,
+          fmt::format("{} cannot be created, because its parent is ephemeral ({}); choose another path", node, named),
+          {}};
+    default:
+      return {errc::refused, fmt::format("{} is missing: {}", node, refusal(code, {}).what), {}};
+  }
+}
+
+}  // namespace
+
+failure refusal(reply_code code, std::string_view permissions) {
+  const auto named = name_and_number(code);
+  switch (code) {
+    case reply_code::no_permission:
+      return {errc::not_authorized,
+              fmt::format("its ACL denies access ({}); grant this client {}", named, permissions),
+              {}};
+    case reply_code::no_children_for_ephemerals:
+      return {errc::parent_is_ephemeral,
+              fmt::format("it is an ephemeral node, or its parent is, and those cannot have children ({}); choose "
+                          "another path",
+                          named),
+              {}};
+    case reply_code::not_empty:
+      return {errc::refused,
+              fmt::format("the node has children ({}), which no contender has; delete them first", named),
+              {}};
+    case reply_code::quota_exceeded:
+      return {
+          errc::refused,
+          fmt::format("a quota of the path, or of one above it, is reached ({}); raise it, or delete nodes below it",
+                      named),
+          {}};
+    default:
+      return {errc::refused,
+              fmt::format("the ensemble refused a request ({}); check the path, client_options::acl and "
+                          "client_options::authentication",
+                          named),
+              {}};
+  }
+}
+
+failure always_missing() {
+  return {
+      errc::refused,
+      fmt::format("its path is missing after each of {} attempts to create it ({}); stop the process that deletes it",
+                  repetition::most_attempts, name_and_number(reply_code::no_node)),
+      {}};
+}
+
+namespace {
+
+void create_path(client_core& core, std::string_view path, const std::function<void(const failure&)>& on_refused,
+                 std::set<std::string>& asked, urgency how, const std::function<bool()>& is_unwanted) {
+  auto all = ancestors(path);
+  if (path.size() > 1) all.emplace_back(path);
+  for (const auto& node : all) {
+    if (!asked.insert(node).second) continue;
+    const bool of_chroot = node.size() <= core.chroot().size();
+    core.session().submit(
+        {.kind = operation::create, .path = node, .mode = of_chroot ? create_mode::persistent : create_mode::container},
+        while_wanted{[is_unwanted] { return is_unwanted && is_unwanted(); },
+                     [node, on_refused](const reply& made) {
+                       using enum reply_code;
+                       // A parent that is missing has been refused, or deleted meanwhile.
+                       const bool refused = made.code != ok && made.code != node_exists && made.code != no_node;
+                       if (refused && !is_lost(made.code)) on_refused(refusal_to_create(node, made.code));
+                     }},
+        how);
+  }
+}
+
+}  // namespace
+
+void create_path(client_core& core, std::string_view path, const std::function<void(const failure&)>& on_refused,
+                 std::set<std::string>& asked) {
+  create_path(core, path, on_refused, asked, urgency::call, {});
+}
+
+void create_path(client_core& core, std::string_view path, const std::function<void(const failure&)>& on_refused) {
+  std::set<std::string> asked;
+  create_path(core, path, on_refused, asked);
+}
+
+void create_path_later(client_core& core, std::string_view path, const std::function<void(const failure&)>& on_refused,
+                       const std::function<bool()>& is_unwanted) {
+  std::set<std::string> asked;
+  create_path(core, path, on_refused, asked, urgency::background, is_unwanted);
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What real servers refuse: quotas that they enforce, and children of ephemeral nodes.
+
+#include <latchkey/mutex.hpp>
+#include <latchkey/semaphore.hpp>
+
+#include <mutex>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "support/reached.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+/// One server, as the leader checks quotas.
+struct strict_server {
+  ensemble server{{.servers = 1, .jvm_args = {"-Dzookeeper.enforceQuota=true"}}};
+  proxy net{server.addresses()};
+  client owner{net.connect_string(), quick(60s)};
+
+  strict_server() { REQUIRE(owner.wait_for_connection(patience())); }
+
+  /// As `setquota -N nodes -B bytes` of zkCli. @pre the path exists
+  void limit(const std::string& path, int nodes, int bytes = -1) {
+    const auto quota = "/zookeeper/quota" + path;
+    server.create_all(quota);
+    server.create(quota + "/zookeeper_limits",
+                  fmt::format("count=-1,bytes=-1,byteHardLimit={},countHardLimit={}", bytes, nodes));
+    server.create(quota + "/zookeeper_stats", "count=0,bytes=0");
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("refusals") {
+  TEST_CASE("a quota that is reached is told by its name and number, also when the path is missing") {
+    strict_server here;
+    here.server.create("/full");
+    here.limit("/full", 2);
+    const auto [missing, why_missing] = failure_of([&] { mutex{here.owner, "/full/a/q"}.try_lock_for(patience()); });
+    CHECK(missing == errc::refused);
+    CHECK(mentions(why_missing, "ZQUOTAEXCEEDED -125"));
+    CHECK(mentions(why_missing, "/full/a/q is missing"));
+    const auto [there, why_there] = failure_of([&] { mutex{here.owner, "/full/a"}.try_lock_for(patience()); });
+    CHECK(there == errc::refused);
+    CHECK(mentions(why_there, "ZQUOTAEXCEEDED -125"));
+    CHECK(mentions(why_there, "quota"));
+  }
+
+  TEST_CASE("a lock is taken again and again where there is room for one entry only") {
+    strict_server here;
+    here.server.create("/one");
+    here.limit("/one", 2);
+    mutex lock{here.owner, "/one"};
+    for (int i = 0; i < 30; ++i) {
+      const std::lock_guard guard{lock};
+      CHECK(lock.held());
+    }
+    CHECK(eventually([&] { return here.server.children("/one").empty(); }));
+  }
+
+  TEST_CASE("a number of permits that a quota has no room for is refused, and not sent again and again") {
+    strict_server here;
+    here.server.create("/s");
+    here.limit("/s", -1, 4);
+    semaphore permits{here.owner, "/s", 2};
+    here.net.reset_requests();
+    const auto [code, why] = failure_of([&] { (void)permits.try_acquire_for(patience()); });
+    CHECK(code == errc::refused);
+    CHECK(mentions(why, "ZQUOTAEXCEEDED -125"));
+    CHECK(failure_of([&] { permits.resize(3, 3s); }).first == errc::refused);
+    CHECK(here.net.requests(opcode::multi) < 5);
+    CHECK(here.net.requests(opcode::set_data) < 3);
+  }
+
+  TEST_CASE("servers that have too many connections from this address are told from servers that are down") {
+    ensemble server{{.servers = 1, .config_lines = {"maxClientCnxns=2"}}};
+    const raw_client first{server.address(0)};
+    const raw_client second{server.address(0)};
+    auto options = quick();
+    options.connect_timeout = 2s;
+    client owner{server.connect_string(), options};
+    mutex lock{owner, "/q"};
+    const auto [code, why] = failure_of([&] { (void)lock.try_lock_for(4s); });
+    CHECK(code == errc::unreachable);
+    CHECK(mentions(why, "maxClientCnxns"));
+    server.kill(0);
+    client lonely{server.connect_string(), options};
+    mutex other{lonely, "/q"};
+    const auto [code_of_other, why_other] = failure_of([&] { (void)other.try_lock_for(4s); });
+    CHECK(code_of_other == errc::unreachable);
+    CHECK_FALSE(mentions(why_other, "maxClientCnxns"));
+  }
+
+  TEST_CASE("below an ephemeral node nothing can be created, which is asked for once") {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    raw_client owner_of_parent{servers().address(0)};
+    owner_of_parent.create(path + "/ephemeral", {}, create_mode::ephemeral);
+    proxy net{servers().addresses()};
+    client owner{net.connect_string(), quick(60s)};
+    REQUIRE(owner.wait_for_connection(patience()));
+    net.reset_requests();
+    for (const auto& below : {path + "/ephemeral/q", path + "/ephemeral/a/b/q"}) {
+      semaphore permits{owner, below, 2};
+      const auto [resized, why] = failure_of([&] { permits.resize(3, 3s); });
+      CHECK(resized == errc::parent_is_ephemeral);
+      CHECK(mentions(why, "ZNOCHILDRENFOREPHEMERALS -108"));
+      CHECK(failure_of([&] { (void)permits.try_acquire_for(patience()); }).first == errc::parent_is_ephemeral);
+      mutex lock{owner, below};
+      CHECK(failure_of([&] { lock.try_lock_for(patience()); }).first == errc::parent_is_ephemeral);
+    }
+    CHECK(net.requests(opcode::set_data) == 4);
+  }
+}
+
+}  // namespace latchkey::testing
