@@ -72,9 +72,10 @@ fault_plan fault_plan::without_faults() const {
   calm.network.slow = calm.consensus.slow = calm.lag.slow = calm.reconnecting.slow = calm.watch_delay.slow = 0;
   calm.lost_before = calm.lost_after = calm.stuck = calm.unannounced = calm.unresolvable = 0;
   calm.stopped_at_clock = 0;
-  for (auto* const each : {&calm.reset_every, &calm.hole_every, &calm.cut_every, &calm.election_every,
-                           &calm.pause_every, &calm.reap_every, &calm.hold_back_every, &calm.operator_every,
-                           &calm.foreign_every, &calm.renegotiate_every, &calm.lose_every, &calm.ask_every}) {
+  for (auto* const each :
+       {&calm.reset_every, &calm.hole_every, &calm.cut_every, &calm.election_every, &calm.pause_every, &calm.reap_every,
+        &calm.hold_back_every, &calm.operator_every, &calm.foreign_every, &calm.renegotiate_every, &calm.quota_every,
+        &calm.lose_every, &calm.ask_every}) {
     *each = duration::zero();
   }
   return calm;

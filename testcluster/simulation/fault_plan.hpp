@@ -67,7 +67,9 @@ struct fault_plan {
   duration foreign_every{};                                    ///< somebody creates a node there that is no contender
   duration renegotiate_every{};  ///< a server begins to agree to other session timeouts; perhaps it restarts
   duration lose_every{};         ///< a server loses the transaction that will remove a node, and shows it for ever
-  duration ask_every{};          ///< somebody asks for a lock, as Curator's `Revoker` does
+  duration quota_every{};        ///< a path of it may have hardly more nodes than it has,
+  duration longest_quota = std::chrono::milliseconds{500};
+  duration ask_every{};  ///< somebody asks for a lock, as Curator's `Revoker` does
 
   /// Something of everything a lock has to stand, never more than the promises bear: nobody deletes other people's
   /// nodes.

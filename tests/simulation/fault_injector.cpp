@@ -34,6 +34,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::foreign_every, &fault_injector::intrude);
   every(&fault_plan::renegotiate_every, &fault_injector::renegotiate);
   every(&fault_plan::lose_every, &fault_injector::lose);
+  every(&fault_plan::quota_every, &fault_injector::limit);
   every(&fault_plan::ask_every, &fault_injector::ask_to_release);
 }
 
@@ -198,6 +199,12 @@ void fault_injector::lose() {
   if (const auto node = any_node(any_path()); !node.empty()) {
     ensemble_.server(server).lose_removal(ensemble_.paths().intern(node));
   }
+}
+
+void fault_injector::limit() {
+  const auto& path = any_path();
+  ensemble_.limit_nodes(path, 1 + ensemble_.children(path).size() + random().below(2));
+  ensemble_.time().after(random().between(1ms, plan().longest_quota), [this] { ensemble_.lift_quotas(); });
 }
 
 void fault_injector::intrude() {

@@ -47,6 +47,7 @@ class fault_injector {
   void remove(const std::string& node);
   bool remove_all(const std::string& path);
   void take_over(const std::string& path);
+  void limit();
   void intrude();
   void renegotiate();
   void lose();
