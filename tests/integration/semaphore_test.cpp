@@ -19,8 +19,8 @@ namespace latchkey::testing {
 namespace {
 
 bool leases(const std::string& path, std::size_t count) { return queued(path + "/leases", count); }
-bool turns(const std::string& path, std::size_t count) { return queued(path + "/locks", count); }
-bool is_free(const std::string& path) { return leases(path, 0) && turns(path, 0); }
+bool turns_waiting(const std::string& path, std::size_t count) { return queued(path + "/locks", count); }
+bool is_free(const std::string& path) { return leases(path, 0) && turns_waiting(path, 0); }
 
 }  // namespace
 
@@ -79,11 +79,11 @@ TEST_SUITE("semaphore") {
     auto second = holders.acquire();
     on_threads all;
     all.start([&] { CHECK(waiting.acquire()); });
-    REQUIRE(turns(path, 1));
+    REQUIRE(turns_waiting(path, 1));
     counted here;
     semaphore last{here.owner, path, 2};
     all.start([&] { CHECK(last.acquire()); });
-    REQUIRE(turns(path, 2));
+    REQUIRE(turns_waiting(path, 2));
     REQUIRE(eventually([&] { return here.owner.metrics().unanswered == 0; }));
     here.since();
     first.release();
@@ -193,7 +193,7 @@ TEST_SUITE("semaphore") {
     group_of_actors all{who};
     all.start([&] { CHECK_FALSE(ours.acquire(stop.get_token())); });
     all.start([&] {
-      REQUIRE(turns(path, 1));
+      REQUIRE(turns_waiting(path, 1));
       stop.request_stop();
     });
     all.join();
@@ -246,7 +246,7 @@ TEST_SUITE("semaphore") {
     CHECK(to_string(queue_snapshot{here, path}).find("not held") != std::string::npos);
     const auto held = ours.acquire(2);
     std::jthread waits{[&](std::stop_token stop) { CHECK_FALSE(theirs.acquire(std::move(stop))); }};
-    REQUIRE(turns(path, 1));
+    REQUIRE(turns_waiting(path, 1));
     REQUIRE(leases(path, 3));  // the waiter counts with a lease of its own
     const queue_snapshot seen{here, path};
     REQUIRE(seen.holders().size() == 2);
