@@ -5,7 +5,7 @@
 #   tests/run.sh [--plain | --short] [--servers] [--asan] [--tsan] [--on SUITE] [LABEL...]
 #
 #   --plain   all tests, without sanitizers; the default
-#   --servers after --plain: what depends most on the servers, with those of another Debian (tests/platforms/servers.sh)
+#   --servers after --plain: integration and testcluster again, with other servers (tests/platforms/servers.sh)
 #   --asan    the tests unit and integration, under ASan and UBSan; so does LATCHKEY_SANITIZE=1
 #   --tsan    the tests without fibers, under TSan
 #   --short   instead of all tests those with the label short: what another system may change
@@ -226,7 +226,7 @@ prepare() {
   fi
 }
 
-# The lease (Z1 to Z6 of recipes/README.md), watches, transactions and containers: 4 minutes, in programs that are built.
+# With the programs that are built already: what the lease, watches, transactions and containers ask of the servers.
 run_with_other_servers() {
   local class_path reason
   if ! class_path=$("$latchkey_root/tests/platforms/servers.sh" 2>"$latchkey_root/build/servers.log"); then
@@ -234,10 +234,8 @@ run_with_other_servers() {
     not_run+=("tests with the servers of another Debian: $reason")
     return
   fi
-  local suites='budget|deletions|election|family exclusion|family loss|faults|groups|held back|loss|mutex|open parents'
-  suites+='|semaphore|sequencer|session|shared mutex|transaction'
-  part=other-servers LATCHKEY_ZOOKEEPER_CLASSPATH=$class_path run_tests ci 0 --tests-regex \
-    "^(zookeeper_handle_tests|testcluster_tests: (ensemble|partition|raw_client)|integration_tests: ($suites))\$"
+  part=other-servers LATCHKEY_ZOOKEEPER_CLASSPATH=$class_path run_tests ci 0 \
+    --label-regex '^(integration|testcluster)$' --exclude-regex '^fencing'
   part=rolling-upgrade LATCHKEY_ZOOKEEPER_NEXT_CLASSPATH=$class_path run_tests ci 0 \
     --tests-regex '^integration_tests: rolling upgrade$'
 }
