@@ -40,11 +40,13 @@ TEST_SUITE("refusals") {
     strict_server here;
     here.server.create("/full");
     here.limit("/full", 2);
-    const auto [missing, why_missing] = failure_of([&] { mutex{here.owner, "/full/a/q"}.try_lock_for(patience()); });
+    const auto [missing, why_missing] = failure_of([&] {
+      (void)mutex{here.owner, "/full/a/q"}.try_lock_for(patience());
+    });
     CHECK(missing == errc::refused);
     CHECK(mentions(why_missing, "ZQUOTAEXCEEDED -125"));
     CHECK(mentions(why_missing, "/full/a/q is missing"));
-    const auto [there, why_there] = failure_of([&] { mutex{here.owner, "/full/a"}.try_lock_for(patience()); });
+    const auto [there, why_there] = failure_of([&] { (void)mutex{here.owner, "/full/a"}.try_lock_for(patience()); });
     CHECK(there == errc::refused);
     CHECK(mentions(why_there, "ZQUOTAEXCEEDED -125"));
     CHECK(mentions(why_there, "quota"));
@@ -111,7 +113,7 @@ TEST_SUITE("refusals") {
       CHECK(mentions(why, "ZNOCHILDRENFOREPHEMERALS -108"));
       CHECK(failure_of([&] { (void)permits.try_acquire_for(patience()); }).first == errc::parent_is_ephemeral);
       mutex lock{owner, below};
-      CHECK(failure_of([&] { lock.try_lock_for(patience()); }).first == errc::parent_is_ephemeral);
+      CHECK(failure_of([&] { (void)lock.try_lock_for(patience()); }).first == errc::parent_is_ephemeral);
     }
     CHECK(net.requests(opcode::set_data) == 4);
   }

@@ -58,9 +58,9 @@ TEST_CASE("no lock is made at a path, or for a key, that is named as an entry is
     CHECK(is_refused([&] { election lock(owner, path); }));
     CHECK(is_refused([&] { leader_view view(owner, path); }));
     CHECK(is_refused([&] { keyed_mutex lock(owner, path); }));
-    CHECK(is_refused([&] { multi_lock lock(owner, {"/b", path}); }));
+    CHECK(is_refused([&] { multi_lock lock(owner, {{.path = "/b"}, {.path = path}}); }));
     CHECK(is_refused([&] { any_lock lock(owner, {"/b", path}); }));
-    CHECK(is_refused([&] { keys.lock(name); }));
+    CHECK(is_refused([&] { (void)keys.lock(name); }));
     CHECK(striped.lock(name));
     CHECK_FALSE(is_refused([&] { mutex lock(owner, path + "/lock"); }));
     CHECK_FALSE(is_refused([&] { queue_snapshot look(owner, path); }));

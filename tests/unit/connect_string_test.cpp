@@ -100,13 +100,13 @@ TEST_CASE("what is refused is shown on one line, and without a user and a passwo
     return {};
   };
   for (const auto* text :
-       {"user:secret@zk1:2181", "zk1,user:secret@zk2", "zk://user:secret@zk1:2181/a", "user:sec/ret@zk1:2181",
-        "user:s,ecret@zk1:2181", "user:secret@", "user:se@cret@zk1:2181/a"}) {
+       {"alice:secret@zk1:2181", "zk1,alice:secret@zk2", "zk://alice:secret@zk1:2181/a", "alice:sec/ret@zk1:2181",
+        "alice:s,ecret@zk1:2181", "alice:secret@", "alice:se@cret@zk1:2181/a"}) {
     CAPTURE(text);
     const auto what = message(text);
     CHECK(what.find("\"...@") != std::string::npos);
     CHECK(what.find("client_options::authentication") != std::string::npos);
-    for (const auto* part : {"user", "secret", "sec", "ret", "ecret", "cret"}) CHECK(what.find(part) == what.npos);
+    for (const auto* part : {"alice", "secret", "sec", "ret", "ecret", "cret"}) CHECK(what.find(part) == what.npos);
   }
   CHECK(parse_connect_string("zk1:2181/a@b").chroot == "/a@b");
   for (const auto& text :
