@@ -55,6 +55,7 @@ struct ensemble::impl {
   void launch_all() {
     servers.clear();
     ports.clear();
+    own_lines.assign(how.servers, {});
     for (std::size_t i = 0; i < how.servers; ++i) {
       servers.push_back(std::make_unique<detail::server_process>(i, folder.path() / ("server" + std::to_string(i))));
       ports.push_back(servers.back()->ports());
@@ -64,8 +65,12 @@ struct ensemble::impl {
     for (auto& server : servers) server->launch(how);
   }
 
-  void configure(std::size_t server, const std::vector<std::string>& own_lines) const {
-    at(server).configure(how, links ? links->view_of(server) : ports, own_lines);
+  void configure(std::size_t server, const std::vector<std::string>& lines) {
+    own_lines[server] = lines;
+    write_configuration(server);
+  }
+  void write_configuration(std::size_t server) const {
+    at(server).configure(how, links ? links->view_of(server) : ports, own_lines.at(server));
   }
 
   void start_all() {
@@ -173,6 +178,7 @@ struct ensemble::impl {
   const pid_t owner = ::getpid();
   detail::temporary_folder folder;
   std::vector<detail::peer_address> ports;
+  std::vector<std::vector<std::string>> own_lines;  // of each server's configuration
   std::unique_ptr<detail::link_proxies> links;
   std::vector<std::unique_ptr<detail::server_process>> servers;
 };
@@ -222,6 +228,11 @@ void ensemble::configure(std::size_t server, const std::vector<std::string>& con
 
 void ensemble::use_class_path(std::size_t server, std::string class_path) {
   impl_->at(server).class_path = std::move(class_path);
+}
+
+void ensemble::move(std::size_t server, std::string host) {
+  impl_->at(server).move(std::move(host));
+  impl_->write_configuration(server);
 }
 
 void ensemble::start(std::size_t server) {

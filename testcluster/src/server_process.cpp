@@ -98,7 +98,7 @@ void server_process::configure(const ensemble_options& how, const std::vector<pe
          << "\ninitLimit=" << how.init_limit << "\nsyncLimit=" << how.sync_limit
          << "\nminSessionTimeout=" << how.min_session_timeout.value_or(2 * how.tick).count()
          << "\nmaxSessionTimeout=" << how.max_session_timeout.count() << "\ndataDir=" << (folder_ / "data").string()  //
-         << "\nclientPort=" << client_.number() << "\nclientPortAddress=127.0.0.1"
+         << "\nclientPort=" << client_.number() << "\nclientPortAddress=" << host_
          << "\nmaxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n";
   for (std::size_t i = 0; peers.size() > 1 && i < peers.size(); ++i) {
     config << "server." << i + 1 << "=127.0.0.1:" << peers[i].quorum << ":" << peers[i].election << "\n";

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "latchkey/testing/child_process.hpp"
@@ -29,7 +30,9 @@ class server_process {
   /// @pre configured; not alive. @throws missing_package, cluster_error
   void launch(const ensemble_options& how);
 
-  [[nodiscard]] endpoint address() const { return {"127.0.0.1", client_.number()}; }
+  /// Where it serves clients from the next `configure` and start on.
+  void move(std::string host) { host_ = std::move(host); }
+  [[nodiscard]] endpoint address() const { return {host_, client_.number()}; }
   [[nodiscard]] peer_address ports() const { return {quorum_.number(), election_.number()}; }
   [[nodiscard]] std::filesystem::path log() const { return folder_ / "log"; }
   /// The last lines of the log, for messages.
@@ -42,6 +45,7 @@ class server_process {
  private:
   std::size_t index_;
   std::filesystem::path folder_;
+  std::string host_ = "127.0.0.1";
   reserved_port client_;
   reserved_port quorum_;
   reserved_port election_;

@@ -47,7 +47,7 @@ enum class link_fault {
 /// Which packets between one server and the others.
 enum class direction { incoming, outgoing };
 
-/// Servers 0 to n-1, on loopback ports that stay the same for the life of the object.
+/// Servers 0 to n-1, on loopback ports that stay the same for the life of the object; so do addresses, but for `move`.
 ///
 /// Construction blocks until every server serves and a write has succeeded. The servers die with this process, however
 /// it ends. Not movable. Calls that change a server must not run concurrently for the same server; else thread-safe.
@@ -81,6 +81,8 @@ class LATCHKEY_TESTING_EXPORT ensemble {
   void configure(std::size_t server, const std::vector<std::string>& config_lines);
   /// The jars of one server, from its next start on: another version of ZooKeeper. Empty: those of the others.
   void use_class_path(std::size_t server, std::string class_path);
+  /// From its next start on the server serves clients at another address of the loopback ("127.0.0.2"), with its port.
+  void move(std::size_t server, std::string host);
   [[nodiscard]] bool running(std::size_t server) const;  ///< started, not paused, not dead
 
   /// The server that says it leads (of several, the one of the newest epoch); a lone server leads itself.
