@@ -42,6 +42,22 @@ shared_limiter& limiter() {
   return instance;
 }
 
+/// Who is told of the lines of each callback; without a destructor, as above.
+std::array<std::atomic<const std::function<void()>*>, handle_log::most> told{};
+
+template <std::size_t Place>
+void take_line_of(const char* line) noexcept {
+  take_client_log(line);
+  const auto* const whom = told[Place].load(std::memory_order_acquire);
+  if (whom != nullptr && line != nullptr && is_of_connection(parse_client_log(line).text)) (*whom)();
+}
+
+template <std::size_t... Places>
+constexpr std::array<handle_log::callback, sizeof...(Places)> callbacks_of(std::index_sequence<Places...>) {
+  return {&take_line_of<Places>...};
+}
+constexpr auto callbacks = callbacks_of(std::make_index_sequence<handle_log::most>{});
+
 }  // namespace
 
 client_log_line parse_client_log(std::string_view line) noexcept {
@@ -99,7 +115,25 @@ void take_client_log(const char* line) noexcept {
   }
 }
 
-/// Never ZOO_LOG_LEVEL_DEBUG: it names the server by zoo_get_current_server, whose buffer is shared by all threads
+handle_log::handle_log(std::function<void()> on_failed_connection)
+    : on_failed_connection_{std::move(on_failed_connection)} {
+  for (std::size_t place = 0; place < most; ++place) {
+    const std::function<void()>* nobody = nullptr;
+    if (!told[place].compare_exchange_strong(nobody, &on_failed_connection_)) continue;
+    place_ = place;
+    return;
+  }
+}
+
+handle_log::~handle_log() {
+  if (place_ < most) told[place_] = nullptr;
+}
+
+handle_log::callback handle_log::function() const noexcept {
+  return place_ < most ? callbacks[place_] : &take_client_log;
+}
+
+/// Errors at least, which say that a connection has failed. Never ZOO_LOG_LEVEL_DEBUG: it names the server by zoo_get_current_server, whose buffer is shared by all threads
 /// (HAZARDS 19).
 void set_client_log_level() noexcept {
   zoo_set_debug_level(log_enabled(log_level::debug) ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_ERROR);

@@ -3,7 +3,9 @@
 
 /// The log lines of the C client in ours.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,6 +56,29 @@ std::uint64_t closed_by_servers() noexcept;
 
 /// The log callback of the C client: on any thread, with its locks held.
 void take_client_log(const char* line) noexcept;
+
+/// The log callback of one handle. It is the only function of ours that the C client calls on its IO thread, and it is
+/// given a line that names no handle: so each handle has a callback of its own.
+class handle_log {
+ public:
+  using callback = void (*)(const char*);
+
+  /// Of so many handles in the process at once; the log callback of the others is `take_client_log`.
+  static constexpr std::size_t most = 64;
+
+  /// @param on_failed_connection called on the IO thread of the handle, with no lock of the C client held, when a
+  /// connection or an attempt to connect has failed, before the C client closes its socket; must not throw
+  explicit handle_log(std::function<void()> on_failed_connection);
+  ~handle_log();  ///< @pre the handle is closed
+  handle_log(const handle_log&) = delete;
+  handle_log& operator=(const handle_log&) = delete;
+
+  callback function() const noexcept;
+
+ private:
+  const std::function<void()> on_failed_connection_;
+  std::size_t place_ = most;
+};
 
 /// How much the C client says, in the whole process: nothing that nobody hears.
 void set_client_log_level() noexcept;

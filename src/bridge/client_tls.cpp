@@ -7,8 +7,6 @@
 
 #include <latchkey/error.hpp>
 
-#include "bridge/client_log.hpp"
-
 #ifdef LATCHKEY_HAVE_ZOOKEEPER_TLS
 // zookeeper.h declares it only under HAVE_OPENSSL_H, and then wants OpenSSL's headers.
 extern "C" zhandle_t* zookeeper_init_ssl(const char* host, const char* cert, watcher_fn fn, int recv_timeout,
@@ -29,14 +27,14 @@ void validate_tls(const std::string& tls) {
 }
 
 zhandle_t* open_with_tls(const std::string& servers, const std::string& tls, watcher_fn watcher, int timeout,
-                         void* context, int flags) noexcept {
+                         void* context, int flags, log_callback_fn log) noexcept {
   static std::mutex one_by_one;  // it uses strtok
   const std::lock_guard lock{one_by_one};
   const auto missing = missing_password(tls);  // a copy of `tls` has no password in it
   const auto completed = missing.empty() ? std::string{} : tls + missing;
   const auto& certificates = missing.empty() ? tls : completed;
   auto* handle = zookeeper_init_ssl(servers.c_str(), certificates.c_str(), watcher, timeout, nullptr, context, flags);
-  if (handle != nullptr) zoo_set_log_callback(handle, &take_client_log);
+  if (handle != nullptr) zoo_set_log_callback(handle, log);
   return handle;
 }
 
@@ -48,7 +46,8 @@ void validate_tls(const std::string&) {
               "stunnel with checkHost (see OPERATIONS.md)"};
 }
 
-zhandle_t* open_with_tls(const std::string&, const std::string&, watcher_fn, int, void*, int) noexcept {
+zhandle_t* open_with_tls(const std::string&, const std::string&, watcher_fn, int, void*, int,
+                         log_callback_fn) noexcept {
   errno = ENOTSUP;
   return nullptr;
 }

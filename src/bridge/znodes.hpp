@@ -149,6 +149,13 @@ class znodes {
   /// Sends a request, in the order of the calls. Never blocks, never answers inside the call.
   /// @returns whether it was sent; if not, there will be no answer.
   virtual bool send(std::uint64_t id, request what) = 0;
+
+  /// From the next attempt to connect that fails these servers are tried, and no others. Never blocks.
+  /// @param list as `connector_listener::on_moved` has it
+  virtual void use_servers(std::string /*list*/) {}
+
+  /// @returns whether there has been no such attempt yet.
+  virtual bool has_servers_to_take() const { return false; }
 };
 
 /// What a session needs besides its epoch.
@@ -168,8 +175,9 @@ class connector_listener : public znodes_listener {
   /// Events of the session may come before this.
   virtual void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> session, std::string failure) = 0;
 
-  /// The names of the hosts resolve to other addresses than those with which this session was opened.
-  virtual void on_moved(std::uint64_t /*epoch*/) {}
+  /// The names of the hosts resolve to other addresses than this session has been given so far.
+  /// @param servers all of them, for `znodes::use_servers`
+  virtual void on_moved(std::uint64_t /*epoch*/, const std::string& /*servers*/) {}
 
  protected:
   ~connector_listener() = default;
@@ -185,8 +193,8 @@ class connector {
   virtual void open(std::uint64_t epoch, connector_listener& listener,
                     const std::vector<std::string>& without = {}) = 0;
 
-  /// Asks the name servers again; `on_moved` is called if there are other servers than the session was given. A session
-  /// keeps the addresses that it was opened with: the C client can be given others only at the price of other faults.
+  /// Asks the name servers again; `on_moved` is called when there are other servers than the session was given, each
+  /// time that a name has told of some.
   virtual void look_for_moved_hosts(std::uint64_t /*epoch*/, connector_listener& /*listener*/) {}
 
   /// Closes a session in the background: a connected one is ended at the ensemble, with its ephemeral nodes.

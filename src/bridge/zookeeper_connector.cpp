@@ -2,47 +2,27 @@
 #include "bridge/zookeeper_connector.hpp"
 
 #include <algorithm>
-#include <random>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <latchkey/error.hpp>
 
-#include "base/log.hpp"
 #include "bridge/access_list.hpp"
 #include "bridge/client_log.hpp"
 #include "bridge/client_tls.hpp"
-#include "bridge/resolver.hpp"
+#include "bridge/known_hosts.hpp"
 #include "bridge/zookeeper_handle.hpp"
 
 namespace latchkey::detail {
 namespace {
 
-struct servers {
-  std::vector<std::string> sorted;
-  std::string list;
-  std::string failure;
-};
+/// Names that are looked up at once: one that is slow holds up no other, and a long connect string is no burst of threads.
+constexpr std::size_t most_at_once = 8;
 
-servers find_servers(const std::vector<std::string>& hosts, const std::vector<std::string>& without = {}) {
-  servers found;
-  auto addresses = resolve(hosts, found.failure);
-  std::erase_if(addresses, [&](const std::string& each) {
-    return std::find(without.begin(), without.end(), each) != without.end();
-  });
-  if (addresses.empty()) return found;
-  if (!found.failure.empty())
-    log(log_level::warning, "some hosts of the connect string do not resolve; connecting to the others",
-        {{"cause", found.failure}});
-  std::sort(addresses.begin(), addresses.end());
-  found.sorted = addresses;
-  std::minstd_rand random{std::random_device{}()};
-  found.list = to_server_list(std::move(addresses), random);
-  return found;
-}
-
-void open_handle(std::uint64_t epoch, connector_listener& listener, const handle_options& options, servers found) {
+void open_handle(std::uint64_t epoch, connector_listener& listener, const handle_options& options,
+                 const known_hosts::servers& found) {
   if (found.list.empty()) {
     auto failure = found.failure.empty() ? std::string{}
                                          : fmt::format("no host of the connect string resolves ({})", found.failure);
@@ -74,7 +54,7 @@ zookeeper_connector::zookeeper_connector(connector_options options)
     return !tls.empty();
   });
   options_ = std::make_shared<const handle_options>(std::move(common));
-  hosts_ = std::make_shared<const std::vector<std::string>>(std::move(options.hosts));
+  hosts_ = std::make_shared<known_hosts>(options.hosts);
   set_client_log_level();
 }
 
@@ -82,25 +62,27 @@ zookeeper_connector::~zookeeper_connector() = default;
 
 void zookeeper_connector::open(std::uint64_t epoch, connector_listener& listener,
                                const std::vector<std::string>& without) {
-  helpers_.run_in_halves(
-      [epoch, &listener, hosts = hosts_, options = options_, known = known_, without]() -> std::function<void()> {
-        auto found = find_servers(*hosts, without);
-        {
-          const std::lock_guard lock{known->mutex};
-          known->sorted = found.sorted;
-        }
-        return [epoch, &listener, options, found = std::move(found)] { open_handle(epoch, listener, *options, found); };
-      });
+  helpers_.run_in_halves([epoch, &listener, hosts = hosts_, options = options_, without]() -> std::function<void()> {
+    auto found = hosts->look_up_all(epoch, without);
+    return [epoch, &listener, options, found = std::move(found)] { open_handle(epoch, listener, *options, found); };
+  });
 }
 
 void zookeeper_connector::look_for_moved_hosts(std::uint64_t epoch, connector_listener& listener) {
-  helpers_.run_in_halves([epoch, &listener, hosts = hosts_, known = known_]() -> std::function<void()> {
-    const auto found = find_servers(*hosts);
-    const std::lock_guard lock{known->mutex};
-    // No answer, or a part of one, says nothing new.
-    const bool moved = found.failure.empty() && found.sorted != known->sorted;
-    return [epoch, &listener, moved] {
-      if (moved) listener.on_moved(epoch);
+  for (auto threads = hosts_->begin_round(most_at_once); threads > 0; --threads) look_up_next(epoch, listener);
+}
+
+/// Each answer is used when it comes.
+void zookeeper_connector::look_up_next(std::uint64_t epoch, connector_listener& listener) {
+  helpers_.run_in_halves([this, epoch, &listener, hosts = hosts_]() -> std::function<void()> {
+    auto answer = hosts->look_up_next(epoch);
+    return [this, epoch, &listener, answer = std::move(answer)] {  // the connector is still there
+      if (!answer) return;
+      if (!answer->moved.empty()) listener.on_moved(epoch, answer->moved);
+      try {
+        look_up_next(epoch, listener);
+      } catch (const std::system_error&) {  // no thread: in the next round
+      }
     };
   });
 }

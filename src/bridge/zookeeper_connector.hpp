@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 namespace latchkey::detail {
 
 struct handle_options;
+class known_hosts;
 
 /// Opens and closes sessions of the C client, each on a thread that lives as long as that takes.
 /// `open` and `retire` may be called from any thread, with locks held, and from inside every callback.
@@ -31,6 +31,7 @@ class zookeeper_connector final : public connector {
   /// @throws std::system_error when the system has no thread for it
   void open(std::uint64_t epoch, connector_listener& listener, const std::vector<std::string>& without = {}) override;
 
+  /// @throws std::system_error when the system has no thread for it
   void look_for_moved_hosts(std::uint64_t epoch, connector_listener& listener) override;
 
   void retire(std::unique_ptr<znodes> session, std::function<void()> on_closed) override;
@@ -38,16 +39,11 @@ class zookeeper_connector final : public connector {
   void forget_credentials() noexcept override { secrets_->forget(); }
 
  private:
-  /// The addresses of the session that was opened last; helpers come and go.
-  struct known_addresses {
-    std::mutex mutex;
-    std::vector<std::string> sorted;
-  };
+  void look_up_next(std::uint64_t epoch, connector_listener& listener);
 
-  std::shared_ptr<const std::vector<std::string>> hosts_;
+  std::shared_ptr<known_hosts> hosts_;
   std::shared_ptr<secrets> secrets_;
   std::shared_ptr<const handle_options> options_;
-  std::shared_ptr<known_addresses> known_ = std::make_shared<known_addresses>();
   helper_threads helpers_;
 };
 

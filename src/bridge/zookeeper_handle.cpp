@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
-#include "bridge/client_log.hpp"
 #include "bridge/client_tls.hpp"
 #include "bridge/multi.hpp"
 #include "bridge/reply_codes.hpp"
@@ -152,12 +151,13 @@ std::string zookeeper_handle::open(const std::string& servers) {
   // One function and context for the session and all watches: otherwise session events cost O(watches^2) (HAZARDS 8).
   if (!options_.tls) {
     handle_ = zookeeper_init2(servers.c_str(), &completions::event, timeout, nullptr, this, ZOO_NO_LOG_CLIENTENV,
-                              &take_client_log);
+                              servers_.log_function());
   } else {
     handle_ = options_.identity->read([&](const auto&, const std::string& tls) {
       errno = ECANCELED;  // forgotten: the client has been closed meanwhile
       if (tls.empty()) return static_cast<zhandle_t*>(nullptr);
-      return open_with_tls(servers, tls, &completions::event, timeout, this, ZOO_NO_LOG_CLIENTENV);
+      return open_with_tls(servers, tls, &completions::event, timeout, this, ZOO_NO_LOG_CLIENTENV,
+                           servers_.log_function());
     });
   }
   if (handle_ == nullptr) {
@@ -165,6 +165,7 @@ std::string zookeeper_handle::open(const std::string& servers) {
                        std::generic_category().message(errno));
   }
   zoo_set_servers_resolution_delay(handle_, -1);  // HAZARDS 2
+  servers_.begin(handle_, servers);
   return {};
 }
 
@@ -281,6 +282,7 @@ void zookeeper_handle::drain() noexcept {
 
 void zookeeper_handle::close() noexcept {
   if (handle_ == nullptr) return;
+  servers_.end();
   drain();
   zookeeper_close(std::exchange(handle_, nullptr));
   in_flight_.clear();  // what the C client has lost; its threads have ended

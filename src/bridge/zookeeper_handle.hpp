@@ -11,9 +11,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/secrets.hpp"
 #include "bridge/access_list.hpp"
+#include "bridge/next_servers.hpp"
 #include "bridge/znodes.hpp"
 
 #include <zookeeper/zookeeper.h>
@@ -45,6 +47,8 @@ class zookeeper_handle final : public znodes {
   std::string open(const std::string& servers);
 
   bool send(std::uint64_t id, request what) override;
+  void use_servers(std::string list) override { servers_.use(std::move(list)); }
+  bool has_servers_to_take() const override { return servers_.waiting(); }
 
   /// Ends the session at the ensemble, if there is a connection; afterwards the listener is not called any more.
   /// Takes up to 5 s. @pre not called on a thread of the C client, which it joins (HAZARDS 1)
@@ -66,6 +70,7 @@ class zookeeper_handle final : public znodes {
   const std::uint64_t epoch_;
   znodes_listener& listener_;
   const handle_options options_;
+  next_servers servers_;
   zhandle_t* handle_ = nullptr;  // not for callbacks: the first may come before it is known (HAZARDS 23)
   bool connected_ = false;       // the three are of the completion thread
   bool closing_ = false;

@@ -20,6 +20,13 @@ using std::chrono::milliseconds;
 constexpr duration first_retry = 100ms;
 constexpr duration slowest_retry = 5s;
 
+/// Pauses between look-ups of the host names while there is no connection.
+constexpr duration first_look_up = 100ms;
+constexpr duration slowest_look_up = 10s;
+
+/// Of a list of servers, in the log.
+constexpr std::size_t most_said = 256;
+
 /// Of servers in a row that give no session as short as wanted: more than an ensemble has.
 constexpr std::size_t most_refusals = 64;
 
@@ -80,6 +87,7 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
     }
     handle_ = std::move(opened);
     failures_ = 0;
+    without_connection_since_ = monitor_.now();
     look_for_moved_hosts();
     if (const auto early = std::exchange(connected_early_, std::nullopt)) become_connected(*early);
   });
@@ -151,6 +159,7 @@ void session::become_disconnected() {
   const bool hopeless = silence_.disconnected(monitor_.now(), info_.timeout);
   // What was answered has been delivered before this event; the rest has no answer any more.
   answer_everything(reply_code::unknown_outcome);
+  without_connection_since_ = monitor_.now();
   look_for_moved_hosts();
   listener_.on_disconnected();
   if (hopeless) give_up();
@@ -181,12 +190,17 @@ void session::begin_elsewhere(session_info refused, bool is_new) {
   open();
 }
 
-/// Whoever has been out of reach for longer than a session lasts may be so because every server has a new address.
+/// First after a moment, in which a client goes over to another server that it knows; then again and again, the seldomer
+/// the longer it lasts.
 void session::look_for_moved_hosts() {
   monitor_.cancel(move_timer_);
-  const auto timeout = std::max(wanted_timeout_, duration{info_.timeout});
-  move_timer_ = monitor_.in(timeout + timeout / 2, [this] {
+  const auto lasted = monitor_.now() - without_connection_since_;
+  move_timer_ = monitor_.in(std::clamp(lasted / 2, first_look_up, slowest_look_up), [this] {
     move_timer_ = {};
+    if (stays_without_servers()) {
+      log(log_level::warning, "no server has answered for longer than the session timeout; beginning a new session");
+      return end(session_end::expired);
+    }
     try {
       connector_.look_for_moved_hosts(epoch_, *this);
     } catch (const std::system_error& failed) {
@@ -197,11 +211,22 @@ void session::look_for_moved_hosts() {
   });
 }
 
-void session::on_moved(std::uint64_t epoch) {
+/// @returns whether a new session is needed to get to servers: this one does without some of them, or its handle does
+/// not take those that it has been given.
+bool session::stays_without_servers() const {
+  const auto timeout = std::max(wanted_timeout_, duration{info_.timeout});
+  const auto end = monitor_.now() - timeout - timeout / 2;
+  if (without_connection_since_ > end) return false;
+  return !without_.empty() || (handle_->has_servers_to_take() && moved_at_ <= end);
+}
+
+void session::on_moved(std::uint64_t epoch, const std::string& servers) {
   monitor_.run([&] {
-    if (epoch != epoch_ || closing_ || connected_ || !handle_) return;
-    log(log_level::warning, "the host names resolve to other servers now; beginning a new session with those");
-    end(session_end::expired);
+    if (epoch != epoch_ || closing_ || !handle_) return;
+    log(log_level::info, "the host names resolve to other servers now; trying those",
+        {{"servers", servers.substr(0, most_said)}});
+    moved_at_ = monitor_.now();
+    handle_->use_servers(servers);
   });
 }
 

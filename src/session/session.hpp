@@ -126,7 +126,7 @@ class session final : connector_listener {
   };
 
   void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) override;
-  void on_moved(std::uint64_t epoch) override;
+  void on_moved(std::uint64_t epoch, const std::string& servers) override;
   void on_connection(std::uint64_t epoch, connection_state state, session_info info) override;
   void on_reply(std::uint64_t epoch, std::uint64_t id, reply answer) override;
   void on_watch(std::uint64_t epoch, watch_event event, std::string_view path) override;
@@ -134,6 +134,7 @@ class session final : connector_listener {
   void become_connected(session_info info);
   void become_disconnected();
   void look_for_moved_hosts();
+  bool stays_without_servers() const;
   void end(session_end why, std::vector<std::string> without = {});
   void begin_elsewhere(session_info refused, bool is_new);
   void give_up();
@@ -176,6 +177,8 @@ class session final : connector_listener {
   unsigned failures_ = 0;
   std::minstd_rand jitter_;
   timer_id open_timer_;
+  time_point without_connection_since_{};
+  time_point moved_at_{};  // when the handle was given other servers
   timer_id move_timer_;
 
   std::deque<pending> pending_;  // the id of the first is first_id_; answers come in order

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -83,6 +84,26 @@ TEST_CASE("lines reach the sink, and nothing when there is none") {
   log(log_level::error, "nor this");
   CHECK(lines == std::vector<std::pair<log_level, std::string>>{{log_level::info, "a line"},
                                                                 {log_level::warning, "the C client says: te\\x01xt"}});
+}
+
+TEST_CASE("each handle is told of its own failed connections, as many handles as there are callbacks") {
+  const auto* const failed =
+      "t:1(0x1):ZOO_ERROR@handle_socket_error_msg@1: Socket 127.0.0.1:1 zk retcode=-4, errno=111";
+  std::vector<int> told(handle_log::most + 1);
+  std::vector<std::unique_ptr<handle_log>> logs;
+  for (auto& each : told) logs.push_back(std::make_unique<handle_log>([&each] { ++each; }));
+  CHECK((logs.back()->function() == &take_client_log));
+  const auto second = logs[1]->function();
+  second(failed);
+  second("t:1(0x1):ZOO_ERROR@resolve_hosts@1: getaddrinfo: no memory");
+  second(nullptr);
+  CHECK(told[1] == 1);
+  CHECK(std::count(told.begin(), told.end(), 0) == std::ptrdiff_t{handle_log::most});
+  logs[1].reset();
+  second(failed);
+  CHECK(told[1] == 1);
+  const handle_log next{[&] { ++told[0]; }};
+  CHECK((next.function() == second));
 }
 
 TEST_CASE("fields come at the end, quoted where they must be; an empty one does not come") {

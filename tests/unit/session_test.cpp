@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "log_lines.hpp"
@@ -254,6 +255,62 @@ TEST_SUITE("session") {
     REQUIRE(w.opener->openings.size() == 3);
     CHECK(w.opener->openings[2].without.empty());  // its configuration may have been changed back
     CHECK_FALSE(w.failed());
+  }
+
+  TEST_CASE("names are looked up from a moment after the end of the connection on, ever more seldom, until the next") {
+    connected_client w;
+    w.advance(1h);
+    CHECK(w.opener->look_ups == 0);
+    w.opener->disconnects();
+    w.advance(99ms);
+    CHECK(w.opener->look_ups == 0);  // it may know another server
+    w.advance(1ms);
+    CHECK(w.opener->look_ups == 1);
+    w.advance(900ms);
+    CHECK(w.opener->look_ups >= 4);
+    const auto first = std::exchange(w.opener->look_ups, 0);
+    w.advance(9s);
+    CHECK(w.opener->look_ups <= 2 * first);
+    w.advance(1h);
+    CHECK(w.opener->look_ups > 300);
+    CHECK(w.opener->look_ups < 400);
+    w.opener->connects(ours);
+    w.opener->look_ups = 0;
+    w.advance(1h);
+    CHECK(w.opener->look_ups == 0);
+  }
+
+  TEST_CASE("servers that have moved are tried in the same session, also by the next time that they are needed") {
+    connected_client w;
+    w.opener->disconnects();
+    w.opener->moves("10.0.0.4:2181");
+    CHECK(w.opener->servers == "10.0.0.4:2181");
+    w.opener->connects(ours);
+    w.opener->moves("10.0.0.5:2181");  // from a name server that was slow
+    CHECK(w.opener->servers == "10.0.0.5:2181");
+    w.opener->disconnects();
+    w.advance(5s);
+    CHECK(w.opener->openings.size() == 1);
+  }
+
+  TEST_CASE("a handle that does not take them for longer than a session lasts is left for a new session") {
+    connected_client w;
+    w.opener->disconnects();
+    w.advance(20s);
+    w.opener->moves("10.0.0.4:2181");
+    w.advance(5900ms);
+    CHECK(w.opener->openings.size() == 1);
+    w.advance(12s);  // the look-ups are far apart by now
+    CHECK(w.opener->openings.size() == 2);
+  }
+
+  TEST_CASE("one that takes them is not, however long no server answers") {
+    connected_client w;
+    w.opener->disconnects();
+    w.opener->moves("10.0.0.4:2181");
+    w.opener->servers.clear();
+    w.advance(1h);
+    CHECK(w.opener->openings.size() == 1);
   }
 }
 

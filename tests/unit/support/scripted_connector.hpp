@@ -33,6 +33,7 @@ class scripted_connector final : public detail::connector {
             const std::vector<std::string>& without = {}) override {
     openings.push_back({epoch, &listener, without});
   }
+  void look_for_moved_hosts(std::uint64_t, detail::connector_listener&) override { ++look_ups; }
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override {
     session.reset();
     closings.push_back(std::move(on_closed));
@@ -45,6 +46,7 @@ class scripted_connector final : public detail::connector {
   void connects(detail::session_info info) {
     of_last().on_connection(epoch(), detail::connection_state::connected, std::move(info));
   }
+  void moves(const std::string& to) { of_last().on_moved(epoch(), to); }
   void expires() { of_last().on_connection(epoch(), detail::connection_state::expired, {}); }
   void disconnects() { of_last().on_connection(epoch(), detail::connection_state::disconnected, {}); }
   void answers(std::uint64_t id, detail::reply_code code = detail::reply_code::ok) {
@@ -61,6 +63,8 @@ class scripted_connector final : public detail::connector {
   std::vector<opening> openings;
   std::vector<std::function<void()>> closings;
   std::vector<sent_request> sent;  // in all sessions
+  int look_ups = 0;
+  std::string servers;  // that the newest handle was told to use, and has not taken
 
  private:
   class handle final : public detail::znodes {
@@ -70,6 +74,8 @@ class scripted_connector final : public detail::connector {
       of_.sent.push_back({id, std::move(what)});
       return true;
     }
+    void use_servers(std::string list) override { of_.servers = std::move(list); }
+    bool has_servers_to_take() const override { return !of_.servers.empty(); }
 
    private:
     scripted_connector& of_;

@@ -53,6 +53,8 @@ class wire_server {
   static constexpr std::size_t size_of_stat = 68;
 
   struct behaviour {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 0;                   ///< 0: one that is free
     std::chrono::milliseconds timeout{4000};  ///< of every session
     /// What follows the header of an answer to getChildren2: a list, and the stat of the parent.
     std::string list = wire_writer{}.add(0).add_raw(std::string(size_of_stat, '\0')).bytes();
@@ -64,14 +66,17 @@ class wire_server {
       : how_{std::move(how)}, listener_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(how_.port);
+    const int yes = 1;
+    ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     socklen_t size = sizeof address;
     auto* const generic = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(listener_, generic, size) != 0 || ::listen(listener_, 16) != 0 ||
-        ::getsockname(listener_, generic, &size) != 0) {
+    if (::inet_pton(AF_INET, how_.host.c_str(), &address.sin_addr) != 1 || ::bind(listener_, generic, size) != 0 ||
+        ::listen(listener_, 16) != 0 || ::getsockname(listener_, generic, &size) != 0) {
       throw std::runtime_error{"no port to listen on"};
     }
-    address_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    port_ = ntohs(address.sin_port);
+    address_ = how_.host + ":" + std::to_string(port_);
     acceptor_ = std::thread{[this] { accept_all(); }};
   }
   ~wire_server() {
@@ -88,6 +93,7 @@ class wire_server {
   wire_server& operator=(const wire_server&) = delete;
 
   const std::string& address() const noexcept { return address_; }
+  std::uint16_t port() const noexcept { return port_; }
   int sessions() const noexcept { return sessions_; }
   /// Waits until it has given so many sessions. @returns whether it has.
   bool has_given(int sessions) {
@@ -144,7 +150,7 @@ class wire_server {
     auto session = number_at<std::int64_t>(frame, 16);
     if (session == 0) {
       const std::lock_guard lock{mutex_};
-      session = 0x1000 + ++sessions_;
+      session = (std::int64_t{port_} << 16) + ++sessions_;  // of this server alone
       given_.notify_all();
     }
     wire_writer welcome;
@@ -178,6 +184,7 @@ class wire_server {
 
   const behaviour how_;
   int listener_;
+  std::uint16_t port_ = 0;
   std::string address_;
   std::atomic<int> sessions_{0};
   std::mutex mutex_;

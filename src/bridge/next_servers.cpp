@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bridge/next_servers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace latchkey::detail {
+namespace {
+
+std::ptrdiff_t count(const std::string& list) { return 1 + std::count(list.begin(), list.end(), ','); }
+
+}  // namespace
+
+void next_servers::begin(zhandle_t* handle, const std::string& list) {
+  const std::lock_guard lock{mutex_};
+  handle_ = handle;
+  listed_ = count(list);
+}
+
+void next_servers::end() noexcept {
+  const std::lock_guard lock{mutex_};
+  handle_ = nullptr;
+}
+
+void next_servers::use(std::string list) {
+  const std::lock_guard lock{mutex_};
+  // The C client compares hosts without their ports, and how many there are: as many of the same would be nothing new.
+  if (count(list) == listed_) {
+    const auto first = list.substr(0, list.find(','));
+    list += "," + first + "," + first;
+  }
+  next_ = std::move(list);
+}
+
+bool next_servers::waiting() const {
+  const std::lock_guard lock{mutex_};
+  return !next_.empty();
+}
+
+/// Not when a connection has failed: the C client would not tell of its end.
+void next_servers::give() noexcept {
+  std::string list;
+  zhandle_t* handle = nullptr;
+  {
+    const std::lock_guard lock{mutex_};
+    if (handle_ == nullptr || next_.empty()) return;
+    const int state = zoo_state(handle_);
+    if (state < 0 || state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) return;
+    handle = handle_;
+    list.swap(next_);
+    listed_ = count(list);
+  }
+  zoo_set_servers(handle, list.c_str());  // not closed meanwhile: that waits for this thread
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Other servers for a handle that is connecting.
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "bridge/client_log.hpp"
+
+#include <zookeeper/zookeeper.h>
+
+namespace latchkey::detail {
+
+/// Gives a handle another list of servers, on its IO thread, where an attempt to connect has just failed: everywhere
+/// else `zoo_set_servers` races with that thread (HAZARDS 19).
+class next_servers {
+ public:
+  /// @returns the log callback that the handle must have.
+  handle_log::callback log_function() const noexcept { return log_.function(); }
+
+  void begin(zhandle_t* handle, const std::string& list);
+  /// Before the handle is closed.
+  void end() noexcept;
+
+  /// @param list numeric addresses in the C client's form, an odd number of them (HAZARDS 3)
+  void use(std::string list);
+  /// @returns whether the handle has not been given them yet.
+  bool waiting() const;
+
+ private:
+  void give() noexcept;
+
+  const handle_log log_{[this] { give(); }};
+  mutable std::mutex mutex_;  // of what follows; never held while the C client connects
+  zhandle_t* handle_ = nullptr;
+  std::string next_;
+  std::ptrdiff_t listed_ = 0;  // how many the C client has
+};
+
+}  // namespace latchkey::detail
