@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds, runs the tests. The last line is "<n> passed, <n> failed", in test cases.
 #
-#   tests/run.sh [--plain | --short] [--servers] [--asan] [--tsan] [--on SUITE] [LABEL...]
+#   tests/run.sh [--plain | --short] [--pace] [--servers] [--asan] [--tsan] [--on SUITE] [LABEL...]
 #
 #   --plain   all tests, without sanitizers; the default
 #   --servers after --plain: integration and testcluster again, with other servers (tests/platforms/servers.sh)
+#   --pace    after --plain: fails if the tests have become slower (tests/pace/pace.sh); beside nothing else
 #   --asan    the tests unit and integration, under ASan and UBSan; so does LATCHKEY_SANITIZE=1
 #   --tsan    the tests without fibers, under TSan
 #   --short   instead of all tests those with the label short: what another system may change
@@ -22,6 +23,8 @@ set -euo pipefail
 
 # shellcheck source=tests/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+# shellcheck source=tests/pace/pace.sh
+source "$latchkey_root/tests/pace/pace.sh"
 
 passed=0
 failed=0
@@ -168,8 +171,12 @@ stage() {
     broken "$preset" "the build failed, see build/$preset/build.log"
     return
   fi
+  if [[ $preset == ci && -n $pace ]]; then calibrate_start; fi
   if [[ -n $next ]]; then build_ahead "$next"; fi
   run_tests "$preset" "$((SECONDS - start))" "${of_ctest[@]}"
+  if [[ $preset == ci && -n $pace ]] && ! check_pace "$((SECONDS - start))"; then
+    broken "$preset" "the tests have become slower, see tests/pace/pace.sh"
+  fi
 }
 
 # The short form on another Debian: suite. Where that system cannot be had, the summary says so.
@@ -245,7 +252,7 @@ run_stage() {
   if [[ $1 == asan || -n $short ]]; then LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" stage "$@"; else stage "$@"; fi
 }
 
-plain='' short='' servers='' asan='' tsan='' suites=()
+plain='' short='' pace='' servers='' asan='' tsan='' suites=()
 labels=()
 while (($# > 0)); do
   case $1 in
@@ -255,6 +262,7 @@ while (($# > 0)); do
       suites+=("${2:?--on needs a suite of Debian}")
       shift
       ;;
+    --pace) plain=1 pace=1 ;;
     --servers) plain=1 servers=1 ;;
     --asan) asan=1 ;;
     --tsan) tsan=1 ;;
@@ -288,6 +296,7 @@ verdict_is_due=1
 latchkey_packages+=("${latchkey_interop_packages[@]}")
 install_packages
 prepare
+if [[ -n $pace ]]; then calibrate_compilation; fi
 stages=(${plain:+ci} ${asan:+asan} ${tsan:+tsan})
 for i in "${!stages[@]}"; do
   run_stage "${stages[i]}" "${stages[i + 1]:-}"

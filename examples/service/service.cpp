@@ -57,11 +57,11 @@ answer service::route(const std::string& method, const std::string& target) {
   // An id becomes part of a path: letters, digits and hyphens only.
   char id[33];
   char amount[16];
-  std::size_t end = 0;  // of what was understood
-  std::sscanf(what.c_str(), "POST /accounts/%32[A-Za-z0-9-]/deposit?amount=%15[0-9]%zn", id, amount, &end);
-  if (end == what.size()) return deposit(id, std::stoll(amount));
-  std::sscanf(what.c_str(), "GET /accounts/%32[A-Za-z0-9-]%zn", id, &end);
-  if (end == what.size()) return {200, text_of({{"balance", ledger_.balance(id)}})};
+  int end = 0;  // of what was understood
+  std::sscanf(what.c_str(), "POST /accounts/%32[A-Za-z0-9-]/deposit?amount=%15[0-9]%n", id, amount, &end);
+  if (end == std::ssize(what)) return deposit(id, std::stoll(amount));
+  std::sscanf(what.c_str(), "GET /accounts/%32[A-Za-z0-9-]%n", id, &end);
+  if (end == std::ssize(what)) return {200, text_of({{"balance", ledger_.balance(id)}})};
   if (what == "POST /reload") return reload();
   if (what == "GET /metrics") return {200, to_prometheus(client_.metrics()), "text/plain; version=0.0.4"};
   if (what != "GET /health") return {404, text_of({{"error", "no such resource"}})};

@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Whether the tests have become slower, whatever the machine: what the build and the tests take, divided by what it takes
+# here to compile one file and to start one ensemble, must not exceed the figure beside this file by more than a quarter.
+# To be sourced by tests/run.sh. After a change that is worth its minutes, write the new figure into tests/pace/figure.
+
+# command; prints the median of three runs, in milliseconds.
+median_of_three() {
+  local i start
+  for i in 1 2 3; do
+    start=$(date +%s%N)
+    "$@" >/dev/null 2>&1 || return 1
+    echo "$((($(date +%s%N) - start) / 1000000))"
+  done | sort -n | sed -n 2p
+}
+
+compile_one_file() { "${CXX:-c++}" -std=c++20 -O2 -c "$latchkey_root/tests/pace/compiled.cpp" -o /dev/null; }
+
+# Ends when the servers serve.
+start_one_ensemble() {
+  local line
+  coproc ensemble { exec "$latchkey_root/build/ci/testcluster/latchkey-testcluster" up; }
+  read -r line <&"${ensemble[0]}" || return 1
+  kill "$ensemble_PID"
+  wait "$ensemble_PID" 2>/dev/null || true
+  [[ -n $line ]]
+}
+
+# Before the build, and after it.
+calibrate_compilation() { compiled_in=$(median_of_three compile_one_file); }
+calibrate_start() { started_in=$(median_of_three start_one_ensemble); }
+
+# seconds of the build and the tests. Fails if that is too slow.
+check_pace() {
+  local figure ratio
+  figure=$(<"$latchkey_root/tests/pace/figure")
+  ratio=$(($1 * 1000 / (compiled_in + started_in)))
+  echo "pace: $ratio, $figure when the figure was written ($1 s; a file is compiled in $compiled_in ms, an ensemble starts in $started_in ms)"
+  ((ratio * 4 <= figure * 5))
+}
