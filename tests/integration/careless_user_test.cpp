@@ -24,8 +24,8 @@ using clock = std::chrono::steady_clock;
 
 /// A client with a lock that is held, and a lock that somebody else holds.
 struct careless_client {
-  client owner{servers().connect_string(), quick()};
-  client other{servers().connect_string(), quick()};
+  client owner{servers().connect_string(), quick(2s)};
+  client other{servers().connect_string(), quick(2s)};
   std::string held_path = fresh_path();
   std::string taken_path = fresh_path();
   mutex held{owner, held_path};
@@ -35,7 +35,7 @@ struct careless_client {
 
   /// Repeats `what`, which may find that there was no time, for longer than a lease lasts.
   void repeat(const std::function<void()>& what) {
-    const auto end = clock::now() + 5s;
+    const auto end = clock::now() + 2500ms;
     std::uint64_t most = 0;
     while (clock::now() < end && kept) {
       for (int i = 0; i < 100; ++i) {
