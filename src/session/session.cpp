@@ -217,7 +217,7 @@ bool session::stays_without_servers() const {
   const auto timeout = std::max(wanted_timeout_, duration{info_.timeout});
   const auto end = monitor_.now() - timeout - timeout / 2;
   if (without_connection_since_ > end) return false;
-  return !without_.empty() || (handle_->has_servers_to_take() && moved_at_ <= end);
+  return !without_.empty() || (handle_ && handle_->has_servers_to_take() && moved_at_ <= end);
 }
 
 void session::on_moved(std::uint64_t epoch, const std::string& servers) {

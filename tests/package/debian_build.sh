@@ -46,7 +46,7 @@ latchkey::detail::throw_destroyed
 latchkey::detail::wait_point::notify
 latchkey::detail::wait_point::wait
 latchkey::detail::wait_point::~wait_point
-latchkey::detail::zookeeper_name
+latchkey::detail::zookeeper_name[abi:cxx11]
 latchkey::guard::guard
 latchkey::ticket::ticket" "exported symbols with names of latchkey::detail"
 internal=$(nm --dynamic --demangle --defined-only "$testcluster" | cut -c20- | sed -E 's/^(vtable|typeinfo( name)?) for //' |
