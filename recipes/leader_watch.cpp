@@ -81,6 +81,7 @@ void leader_watch::list(bool watching) {
     if (listed.code == reply_code::no_node) return self.on_missing();
     if (listed.code != reply_code::ok) return self.not_answered(listed.code);
     self.refused_ = false;
+    self.creates_.end();
     if (const auto first = first_of(listed.children); !first.empty()) return self.read(first);
     if (!watching) return self.list(true);
     self.see({.known = true});

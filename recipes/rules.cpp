@@ -32,7 +32,7 @@ constinit const rule reads  { "read",   "__READ__",  "__rlock__", all_but_reads,
 constinit const rule writes { "write",  "__WRIT__",  "",          locking,       &reads};
 constinit const rule latches{ "latch",  "latch-",    "",          locking,       nullptr};
 constinit const rule permits{ "permit", "lease-",    "",          {},            nullptr};
-constinit const rule counts { "permit", "lease-",    "",          turn_and_permits, nullptr};
+constinit const rule counted{ "permit", "lease-",    "",          turn_and_permits, nullptr};
 // clang-format on
 
 constexpr std::array<const rule*, 5> all{&locks, &reads, &writes, &latches, &permits};
@@ -41,7 +41,7 @@ constexpr std::array<const rule*, 5> all{&locks, &reads, &writes, &latches, &per
 
 const rule& rule_of(contender_kind kind) noexcept { return *all[static_cast<std::size_t>(kind)]; }
 
-const rule& counting_rule() noexcept { return counts; }
+const rule& counting_rule() noexcept { return counted; }
 
 void require_lock_path(std::string_view path) {
   validate_lock_path(path);

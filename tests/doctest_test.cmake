@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #[=[
-latchkey_doctest(NAME <target> LABELS <label>... [SUITES <suite>... [TIMED <suite>...]] [SERVERS] [TIMEOUT <seconds>])
+latchkey_doctest(NAME <target> LABELS <label>... [SUITES <suite>... [TIMED <suite>...]] [SERVERS] [COMPUTES] [TIMEOUT <seconds>])
 
 Registers the doctest program <target> with CTest: an entry per test suite of SUITES, or one for all of it.
 - An entry whose filter matches no test case fails, although doctest then exits with 0.
@@ -8,8 +8,8 @@ Registers the doctest program <target> with CTest: an entry per test suite of SU
 - Labels: `unit` (no server), `integration` and `interop` (an ensemble each, as with SERVERS), `tsan` (uses no fiber: runs under TSan too), `short` (of the short form), ...
 - Entries with servers mostly wait, so some run at a time, in lanes. In the timed lane, one at a time, are the suites of
   TIMED: their cases measure a time, each for a reason that stands beside its name. All others assert states, whatever
-  the speed of the machine, and share the calm lanes.
-- Entries without servers compute. They yield to those of the lanes.
+  the speed of the machine, share the calm lanes, and yield to it.
+- Those of COMPUTES, on virtual time, yield to all others; so do models and packages.
 - TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for those that start servers 300.
 ]=]
 
@@ -23,8 +23,10 @@ target_link_libraries(doctest_main PUBLIC doctest::doctest)
 # What computes, and need not be in time.
 find_program(NICE_PROGRAM nice)
 set(latchkey_in_background)
+set(latchkey_calmly)
 if(NICE_PROGRAM)
   set(latchkey_in_background "${NICE_PROGRAM}" -n 19)
+  set(latchkey_calmly "${NICE_PROGRAM}" -n 10)
 endif()
 
 # Entries of one lane run one at a time, and begin before what only computes.
@@ -44,7 +46,7 @@ function(latchkey_calm_lane entry)
 endfunction()
 
 function(latchkey_doctest)
-  cmake_parse_arguments(arg "SERVERS" "NAME;TIMEOUT" "LABELS;SUITES;TIMED" ${ARGN})
+  cmake_parse_arguments(arg "SERVERS;COMPUTES" "NAME;TIMEOUT" "LABELS;SUITES;TIMED" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_LABELS)
     message(FATAL_ERROR "latchkey_doctest: NAME and LABELS are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -55,10 +57,8 @@ function(latchkey_doctest)
   endforeach()
 
   set(timeout 120)
-  set(run ${latchkey_in_background})
   if(arg_SERVERS OR "integration" IN_LIST arg_LABELS OR "interop" IN_LIST arg_LABELS)
     set(arg_SERVERS TRUE)
-    set(run)
     set(timeout 300)
   endif()
   if(arg_TIMEOUT)
@@ -71,6 +71,12 @@ function(latchkey_doctest)
   if(arg_SUITES)
     foreach(suite IN LISTS arg_SUITES)
       list(APPEND entries "${arg_NAME}: ${suite}")
+      set(run)
+      if(arg_COMPUTES)
+        set(run ${latchkey_in_background})
+      elseif(arg_SERVERS AND NOT suite IN_LIST arg_TIMED)
+        set(run ${latchkey_calmly})
+      endif()
       add_test(NAME "${arg_NAME}: ${suite}" COMMAND ${run} $<TARGET_FILE:${arg_NAME}> --no-colors=true "--test-suite=${suite}")
     endforeach()
     list(JOIN arg_SUITES "," all_suites)
@@ -80,6 +86,12 @@ function(latchkey_doctest)
       LABELS "${arg_LABELS}" TIMEOUT 60 PASS_REGULAR_EXPRESSION "passing the current filters: 0\n")
   else()
     list(APPEND entries "${arg_NAME}")
+    set(run)
+    if(arg_COMPUTES)
+      set(run ${latchkey_in_background})
+    elseif(arg_SERVERS)
+      set(run ${latchkey_calmly})
+    endif()
     add_test(NAME "${arg_NAME}" COMMAND ${run} $<TARGET_FILE:${arg_NAME}> --no-colors=true)
   endif()
   set_tests_properties(${entries} PROPERTIES

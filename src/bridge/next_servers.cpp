@@ -32,11 +32,6 @@ void next_servers::use(std::string list) {
   next_ = std::move(list);
 }
 
-bool next_servers::waiting() const {
-  const std::lock_guard lock{mutex_};
-  return !next_.empty();
-}
-
 /// Not when a connection has failed: the C client would not tell of its end.
 void next_servers::give() noexcept {
   std::string list;

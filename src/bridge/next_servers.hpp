@@ -26,14 +26,12 @@ class next_servers {
 
   /// @param list numeric addresses in the C client's form, an odd number of them (HAZARDS 3)
   void use(std::string list);
-  /// @returns whether the handle has not been given them yet.
-  bool waiting() const;
 
  private:
   void give() noexcept;
 
   const handle_log log_{[this] { give(); }};
-  mutable std::mutex mutex_;  // of what follows; never held while the C client connects
+  std::mutex mutex_;  // of what follows; never held while the C client connects
   zhandle_t* handle_ = nullptr;
   std::string next_;
   std::ptrdiff_t listed_ = 0;  // how many the C client has

@@ -17,7 +17,7 @@ struct named_code {
 };
 
 /// Those of servers up to 3.9. Not all of them have a name in the header of the C client.
-constexpr auto names = std::to_array<named_code>({
+constexpr auto named_codes = std::to_array<named_code>({
     {reply_code{0}, "ZOK"},
     {reply_code{-1}, "ZSYSTEMERROR"},
     {reply_code{-2}, "ZRUNTIMEINCONSISTENCY"},
@@ -89,8 +89,9 @@ reply_code to_reply_code(int rc) noexcept {
 
 std::string zookeeper_name(reply_code code) {
   if (code == reply_code::not_sent) code = reply_code::unknown_outcome;
-  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& each) { return each.of == code; });
-  if (found != names.end()) return std::string{found->name};
+  const auto found =
+      std::find_if(named_codes.begin(), named_codes.end(), [&](const auto& each) { return each.of == code; });
+  if (found != named_codes.end()) return std::string{found->name};
   return fmt::format("error {}", static_cast<int>(code));
 }
 

@@ -153,9 +153,6 @@ class znodes {
   /// From the next attempt to connect that fails these servers are tried, and no others. Never blocks.
   /// @param list as `connector_listener::on_moved` has it
   virtual void use_servers(std::string /*list*/) {}
-
-  /// @returns whether there has been no such attempt yet.
-  virtual bool has_servers_to_take() const { return false; }
 };
 
 /// What a session needs besides its epoch.

@@ -48,7 +48,6 @@ class zookeeper_handle final : public znodes {
 
   bool send(std::uint64_t id, request what) override;
   void use_servers(std::string list) override { servers_.use(std::move(list)); }
-  bool has_servers_to_take() const override { return servers_.waiting(); }
 
   /// Ends the session at the ensemble, if there is a connection; afterwards the listener is not called any more.
   /// Takes up to 5 s. @pre not called on a thread of the C client, which it joins (HAZARDS 1)

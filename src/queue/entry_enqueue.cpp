@@ -151,7 +151,8 @@ void queue_entry::create_again() {
     self.create_and_list();
   };
   if (*pause == duration::zero()) return create(*this);
-  core_->monitor().in(*pause, unless_stale(create));
+  // Weak: a timer that never runs, as the client has been closed meanwhile, must not keep the entry and its client.
+  core_->monitor().in(*pause, detail::unless_stale{weak_from_this(), &queue_entry::step_, create});
 }
 
 /// A container may be reaped between its creation and ours. Where there is room for one node only, that of the former

@@ -78,19 +78,24 @@ void queue_entry::on_refused_together(const std::vector<joined>& all, const repl
   if (!std::all_of(all.begin(), all.end(), waits)) return;
   const auto pause = first.pause_before_next(refused.code);
   if (!pause) return;
-  std::vector<std::shared_ptr<queue_entry>> again;
+  std::vector<std::weak_ptr<queue_entry>> paused;  // weak, as in `create_again`; they go together
   for (const auto& each : all) {
     each.who->become(state::asking);  // the list is no answer any more
-    again.push_back(each.who);
+    paused.push_back(each.who);
   }
-  const auto create = [again, from = missing ? at : again.size()](queue_entry& self) {
+  const auto create = [paused, from = missing ? at : paused.size()](queue_entry& self) {
+    std::vector<std::shared_ptr<queue_entry>> again;
+    for (const auto& each : paused) {
+      if (auto entry = each.lock()) again.push_back(std::move(entry));
+    }
+    if (again.size() != paused.size()) return;
     if (self.through().connected()) return create_together(again, from);
     for (const auto& each : again) {
       if (each->state_ == state::asking) each->resume();
     }
   };
   if (*pause == duration::zero()) return create(first);
-  first.core_->monitor().in(*pause, first.unless_stale(create));
+  first.core_->monitor().in(*pause, detail::unless_stale{first.weak_from_this(), &queue_entry::step_, create});
 }
 
 void queue_entry::leave_together(const std::vector<std::shared_ptr<queue_entry>>& all) {

@@ -131,7 +131,7 @@ void fenced_commit::send_again(duration pause) {
   state_ = state::ready;
   was_sent_ = false;
   if (result_) return end();
-  if (pause == duration::zero()) return go_on();
+  if (pause == duration::zero() || core_.failed()) return go_on();  // then nothing ends a pause any more
   await_connection(pause);
 }
 

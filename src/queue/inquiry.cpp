@@ -62,6 +62,7 @@ void inquiry::send() {
 
 /// Not at once: the end of the connection is still being told.
 void inquiry::send_again() {
+  if (core_.failed()) return fail(*core_.failed());  // nothing ends a pause any more
   duration pause{};
   if (std::exchange(missing_, false)) {
     const auto next = refused_ ? std::nullopt : creates_.next();

@@ -145,6 +145,7 @@ void session::become_connected(session_info info) {
     submit(
         {.kind = operation::sync, .path = "/"}, [](reply&) {}, urgency::proof);
   monitor_.cancel(move_timer_);
+  moved_at_ = {};
   if (says_timeout) {
     log(log_level::warning,
         "the ensemble lowered the session timeout; ask for that, or raise maxSessionTimeout of the servers",
@@ -211,13 +212,14 @@ void session::look_for_moved_hosts() {
   });
 }
 
-/// @returns whether a new session is needed to get to servers: this one does without some of them, or its handle does
-/// not take those that it has been given.
+/// @returns whether a new session is needed to get to servers: this one does without some of them, or those that it has
+/// been given have not let it in. Its handle may not take them, and servers of another history refuse it: it has seen
+/// transactions that they have not.
 bool session::stays_without_servers() const {
   const auto timeout = std::max(wanted_timeout_, duration{info_.timeout});
   const auto end = monitor_.now() - timeout - timeout / 2;
   if (without_connection_since_ > end) return false;
-  return !without_.empty() || (handle_ && handle_->has_servers_to_take() && moved_at_ <= end);
+  return !without_.empty() || (moved_at_ != time_point{} && moved_at_ <= end);
 }
 
 void session::on_moved(std::uint64_t epoch, const std::string& servers) {

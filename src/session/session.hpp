@@ -178,7 +178,7 @@ class session final : connector_listener {
   std::minstd_rand jitter_;
   timer_id open_timer_;
   time_point without_connection_since_{};
-  time_point moved_at_{};  // when the handle was given other servers
+  time_point moved_at_{};  // when the handle was given other servers last, since it was connected
   timer_id move_timer_;
 
   std::deque<pending> pending_;  // the id of the first is first_id_; answers come in order

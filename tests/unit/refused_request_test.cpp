@@ -121,6 +121,38 @@ TEST_SUITE("refused requests") {
     CHECK(w.one.connector().sent() < 8 * detail::repetition::most_attempts);
   }
 
+  TEST_CASE("a client that is closed while an entry waits to be created again is freed") {
+    for (const auto family : {lock_family::turns, lock_family::group}) {
+      CAPTURE(to_string(family));
+      simulation time{1};
+      fake_ensemble ensemble{time};
+      std::weak_ptr<detail::client_core> core;
+      {
+        simulated_client client{ensemble};
+        REQUIRE(client.connect());
+        core = client.core();
+        lock_settings settings{.family = family};
+        if (family == lock_family::group) settings.members = {{"/gone", mode}, {"/gone/too", mode}};
+        simulated_lock lock{client, "/gone", settings};
+        ensemble.trace_to([&](const std::string&) {
+          for (const auto* path : {"/gone/too", "/gone"}) {
+            if (ensemble.exists(path)) ensemble.remove(path);
+          }
+        });
+        client.connector().forget_sent();
+        const auto call = lock.enter(1, mode);
+        REQUIRE(time.run_until([&] { return client.connector().sent() > few / 2; }, time.now() + 1min));
+        time.run_for(100ms);  // the next pause is longer
+        REQUIRE(call->what == outcome::waiting);
+        client.close();
+        CHECK(time.run_until([&] { return client.closed(); }, time.now() + 1min));
+        CHECK(call->what == outcome::failed);
+        lock.shut();
+      }
+      CHECK(core.expired());
+    }
+  }
+
   TEST_CASE("a path that is deleted and may be created again soon is waited for") {
     for (const bool group : {false, true}) {
       CAPTURE(group);

@@ -293,22 +293,25 @@ TEST_SUITE("session") {
     CHECK(w.opener->openings.size() == 1);
   }
 
-  TEST_CASE("a handle that does not take them for longer than a session lasts is left for a new session") {
+  TEST_CASE("if they do not let it in for longer than a session lasts, a new session begins") {
     connected_client w;
     w.opener->disconnects();
     w.advance(20s);
     w.opener->moves("10.0.0.4:2181");
+    SUBCASE("as the handle does not take them") {}
+    SUBCASE("as they have another history, and refuse who has seen more") { w.opener->servers.clear(); }
     w.advance(5900ms);
     CHECK(w.opener->openings.size() == 1);
     w.advance(12s);  // the look-ups are far apart by now
     CHECK(w.opener->openings.size() == 2);
   }
 
-  TEST_CASE("one that takes them is not, however long no server answers") {
+  TEST_CASE("without others the session goes on, however long no server answers") {
     connected_client w;
     w.opener->disconnects();
     w.opener->moves("10.0.0.4:2181");
-    w.opener->servers.clear();
+    w.opener->connects(ours);
+    w.opener->disconnects();
     w.advance(1h);
     CHECK(w.opener->openings.size() == 1);
   }

@@ -75,7 +75,6 @@ class scripted_connector final : public detail::connector {
       return true;
     }
     void use_servers(std::string list) override { of_.servers = std::move(list); }
-    bool has_servers_to_take() const override { return !of_.servers.empty(); }
 
    private:
     scripted_connector& of_;
