@@ -58,9 +58,9 @@ struct careless_world {
     REQUIRE(time.run_until([&] { return call->what == outcome::granted; }, time.now() + 1min));
   }
 
-  /// @returns whether the lock is still held after the habit has been given in to for some session timeouts.
+  /// @returns whether the lock is still held after the habit has been given in to for longer than a lease lasts.
   bool survives(const std::function<void()>& habit) {
-    const auto end = time.now() + 3 * client.session_timeout();
+    const auto end = time.now() + client.session_timeout() * 5 / 4;
     while (time.now() < end && kept) {
       for (int i = 0; i < times_a_millisecond; ++i) habit();
       const auto numbers = client.run([&] { return client.core()->metrics(); });
