@@ -10,7 +10,8 @@ Registers the doctest program <target> with CTest: an entry per test suite of SU
   TIMED: their cases measure a time, each for a reason that stands beside its name. All others assert states, whatever
   the speed of the machine, share the calm lanes, and yield to it.
 - Those of COMPUTES, on virtual time, yield to all others; so do models and packages.
-- TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for those that start servers 300.
+- TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for those that start servers 300, for those of
+  COMPUTES 600.
 ]=]
 
 # doctest itself, which takes long to compile: once for all programs.
@@ -60,6 +61,9 @@ function(latchkey_doctest)
   if(arg_SERVERS OR "integration" IN_LIST arg_LABELS OR "interop" IN_LIST arg_LABELS)
     set(arg_SERVERS TRUE)
     set(timeout 300)
+  endif()
+  if(arg_COMPUTES) # when all others are done
+    set(timeout 600)
   endif()
   if(arg_TIMEOUT)
     set(timeout ${arg_TIMEOUT})
