@@ -8,7 +8,7 @@ Registers the doctest program <target> with CTest: an entry per test suite of SU
 - Labels: `unit` (no server), `integration` and `interop` (an ensemble each, as with SERVERS), `tsan` (uses no fiber: runs under TSan too), `short` (of the short form), ...
 - Entries with servers mostly wait, so some run at a time, in lanes. In the timed lane, one at a time, are the suites of
   TIMED: their cases measure a time, each for a reason that stands beside its name. All others assert states, whatever
-  the speed of the machine, share the calm lanes, and yield to it.
+  the speed of the machine, and share the calm lanes.
 - Those of COMPUTES, on virtual time, yield to all others; so do models and packages.
 - TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for those that start servers 300, for those of
   COMPUTES 600.
@@ -24,10 +24,8 @@ target_link_libraries(doctest_main PUBLIC doctest::doctest)
 # What computes, and need not be in time.
 find_program(NICE_PROGRAM nice)
 set(latchkey_in_background)
-set(latchkey_calmly)
 if(NICE_PROGRAM)
   set(latchkey_in_background "${NICE_PROGRAM}" -n 19)
-  set(latchkey_calmly "${NICE_PROGRAM}" -n 10)
 endif()
 
 # Entries of one lane run one at a time, and begin before what only computes.
@@ -62,7 +60,9 @@ function(latchkey_doctest)
     set(arg_SERVERS TRUE)
     set(timeout 300)
   endif()
+  set(run)
   if(arg_COMPUTES) # when all others are done
+    set(run ${latchkey_in_background})
     set(timeout 600)
   endif()
   if(arg_TIMEOUT)
@@ -75,12 +75,6 @@ function(latchkey_doctest)
   if(arg_SUITES)
     foreach(suite IN LISTS arg_SUITES)
       list(APPEND entries "${arg_NAME}: ${suite}")
-      set(run)
-      if(arg_COMPUTES)
-        set(run ${latchkey_in_background})
-      elseif(arg_SERVERS AND NOT suite IN_LIST arg_TIMED)
-        set(run ${latchkey_calmly})
-      endif()
       add_test(NAME "${arg_NAME}: ${suite}" COMMAND ${run} $<TARGET_FILE:${arg_NAME}> --no-colors=true "--test-suite=${suite}")
     endforeach()
     list(JOIN arg_SUITES "," all_suites)
@@ -90,12 +84,6 @@ function(latchkey_doctest)
       LABELS "${arg_LABELS}" TIMEOUT 60 PASS_REGULAR_EXPRESSION "passing the current filters: 0\n")
   else()
     list(APPEND entries "${arg_NAME}")
-    set(run)
-    if(arg_COMPUTES)
-      set(run ${latchkey_in_background})
-    elseif(arg_SERVERS)
-      set(run ${latchkey_calmly})
-    endif()
     add_test(NAME "${arg_NAME}" COMMAND ${run} $<TARGET_FILE:${arg_NAME}> --no-colors=true)
   endif()
   set_tests_properties(${entries} PROPERTIES
