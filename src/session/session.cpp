@@ -48,6 +48,7 @@ void session::open() {
   opened_at_ = monitor_.now();
   silence_ = {};
   watched_ = false;
+  moved_at_ = {};  // it is opened with what the names resolve to now
   connected_early_.reset();
   ++opening_;
   try {
