@@ -33,7 +33,8 @@ std::string first_of(const std::vector<std::string>& children) {
 }  // namespace
 
 leader_watch::leader_watch(std::shared_ptr<client_core> core, std::string path, listener changed)
-    : core_{std::move(core)},
+    : conversation{*core},
+      core_{std::move(core)},
       path_{std::move(path)},
       absolute_{core_->absolute(path_)},
       audience_{new audience{std::move(changed)}} {}
@@ -62,22 +63,14 @@ leader_sighting leader_watch::now() {
   return core_->monitor().run_unless_forked([this] { return seen_; });
 }
 
-template <class Callable>
-auto leader_watch::unless_stale(Callable what) {
-  return detail::unless_stale{weak_from_this(), &leader_watch::step_, std::move(what)};
-}
-
 /// What has been seen is believed until the answer comes.
 void leader_watch::look() { list(false); }
 
 void leader_watch::list(bool watching) {
-  ++step_;
-  auto& session = core_->session();
-  session.forget(watch_);
-  core_->monitor().cancel(timer_);
-  if (!session.connected()) return;
+  anew();
+  if (!connected()) return;
   request children{.kind = operation::children, .path = absolute_};
-  auto on_listed = unless_stale([watching](leader_watch& self, const reply& listed) {
+  const auto on_listed = [watching](leader_watch& self, const reply& listed) {
     if (listed.code == reply_code::no_node) return self.on_missing();
     if (listed.code != reply_code::ok) return self.not_answered(listed.code);
     self.refused_ = false;
@@ -85,22 +78,21 @@ void leader_watch::list(bool watching) {
     if (const auto first = first_of(listed.children); !first.empty()) return self.read(first);
     if (!watching) return self.list(true);
     self.see({.known = true});
-  });
-  if (!watching) return session.submit(std::move(children), std::move(on_listed), urgency::background);
-  watch_ = session.submit(std::move(children), std::move(on_listed),
-                          unless_stale([](leader_watch& self, watch_event) { self.look(); }), urgency::background);
+  };
+  if (!watching) return ask(std::move(children), on_listed, urgency::background);
+  watch(std::move(children), on_listed, &leader_watch::look, urgency::background);
 }
 
 void leader_watch::read(const std::string& name) {
-  ++step_;
-  core_->session().forget(watch_);
-  watch_ = core_->session().submit(
-      {.kind = operation::get, .path = join(absolute_, name)}, unless_stale([](leader_watch& self, const reply& read) {
+  anew();
+  watch(
+      {.kind = operation::get, .path = join(absolute_, name)},
+      [](leader_watch& self, const reply& read) {
         if (read.code == reply_code::no_node) return self.look();
         if (read.code != reply_code::ok) return self.not_answered(read.code);
         self.on_read(read);
-      }),
-      unless_stale([](leader_watch& self, watch_event) { self.look(); }), urgency::background);
+      },
+      &leader_watch::look, urgency::background);
 }
 
 void leader_watch::on_read(const reply& read) {
@@ -144,17 +136,8 @@ void leader_watch::not_answered(reply_code code) {
 
 void leader_watch::look_later() { after(core_->session().info().timeout, &leader_watch::look); }
 
-void leader_watch::after(duration pause, void (leader_watch::*then)()) {
-  timer_ = core_->monitor().in(pause, unless_stale([then](leader_watch& self) {
-                                 self.timer_ = {};
-                                 (self.*then)();
-                               }));
-}
-
 void leader_watch::forget() {
-  ++step_;
-  core_->session().forget(watch_);
-  core_->monitor().cancel(timer_);
+  anew();
   see({});
 }
 

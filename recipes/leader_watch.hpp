@@ -12,14 +12,14 @@
 #include <latchkey/leader_view.hpp>
 
 #include "base/repetition.hpp"
-#include "session/client_core.hpp"
+#include "session/conversation.hpp"
 
 namespace latchkey::detail {
 
 /// The first contender of a path, and its data. Lists the path, then reads that node with a watch. While there is none,
 /// the list has the watch. (A watch cannot be set on a missing node without staying there for ever, HAZARDS 10, so a
 /// missing path is created.) With the monitor held, except where stated.
-class leader_watch final : public session_observer, public std::enable_shared_from_this<leader_watch> {
+class leader_watch final : public session_observer, public conversation<leader_watch> {
  public:
   using listener = std::function<void(const leader_sighting&)>;
 
@@ -40,7 +40,6 @@ class leader_watch final : public session_observer, public std::enable_shared_fr
 
   void look();
   void look_later();
-  void after(duration pause, void (leader_watch::*then)());
   void list(bool watching);
   void read(const std::string& name);
   void on_read(const reply& read);
@@ -49,9 +48,6 @@ class leader_watch final : public session_observer, public std::enable_shared_fr
   void not_answered(reply_code code);
   void forget();
   void see(leader_sighting what);
-
-  template <class Callable>
-  auto unless_stale(Callable what);
 
   /// The event thread may use it when all else has gone.
   struct audience {
@@ -64,9 +60,6 @@ class leader_watch final : public session_observer, public std::enable_shared_fr
   const std::string path_;
   const std::string absolute_;
   std::uint64_t observing_ = 0;
-  std::uint64_t step_ = 0;  // answers and events of an earlier step are stale
-  watch_id watch_;
-  timer_id timer_;
   leader_sighting seen_;
   bool denied_ = false;   // and logged
   bool refused_ = false;  // the creation of the path

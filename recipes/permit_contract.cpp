@@ -28,7 +28,7 @@ std::optional<std::uint32_t> read_permit_record(std::string_view data) {
 
 permit_contract::permit_contract(client_core& core, const std::string& path, std::uint32_t permits, bool recorded,
                                  std::function<void(const std::optional<failure>&)> on_known)
-    : core_{core},
+    : conversation{core},
       path_{path},
       absolute_{core.absolute(path)},
       recorded_{recorded},
@@ -38,26 +38,25 @@ permit_contract::permit_contract(client_core& core, const std::string& path, std
 
 void permit_contract::forget() {
   if (!recorded_) return;
-  ++step_;
-  core_.session().forget(watch_);
+  anew();
   state_ = state::unknown;
 }
 
 void permit_contract::ask() {
-  if (state_ == state::unknown && core_.session().connected()) read_record(false);
+  if (state_ == state::unknown && connected()) read_record(false);
+}
+
+void permit_contract::ask_again() {
+  forget();
+  ask();
 }
 
 void permit_contract::read_record(bool synced) {
   forget();
   state_ = state::asked;
-  watch_ = core_.session().submit(
-      {.kind = operation::get, .path = absolute_},
-      unless_stale{weak_from_this(), &permit_contract::step_,
-                   [synced](permit_contract& self, const reply& read) { self.on_read(read, synced); }},
-      unless_stale{weak_from_this(), &permit_contract::step_, [](permit_contract& self, watch_event) {
-                     self.forget();
-                     self.ask();
-                   }});
+  watch({.kind = operation::get, .path = absolute_},
+        [synced](permit_contract& self, const reply& read) { self.on_read(read, synced); },
+        [](permit_contract& self) { self.ask_again(); });
 }
 
 void permit_contract::on_read(const reply& read, bool synced) {
@@ -86,33 +85,29 @@ void permit_contract::write(std::int32_t version) {
                  {}});
   }
   if (*pause == duration::zero()) return send(version);
-  core_.monitor().in(*pause, [weak = weak_from_this(), step = step_, version] {
-    const auto self = weak.lock();
-    if (!self || self->step_ != step) return;
-    self->core_.session().connected() ? self->send(version) : self->forget();
-  });
+  after(*pause, [version](permit_contract& self) { self.connected() ? self.send(version) : self.forget(); });
 }
 
 void permit_contract::send(std::int32_t version) {
-  core_.session().submit(
-      {.kind = operation::transact,
-       .steps =
-           {{.what = step::operation::set, .path = absolute_, .data = permit_record(permits_), .version = version}}},
-      [weak = weak_from_this(), step = step_](const reply& written) {
-        const auto self = weak.lock();
-        if (!self || self->step_ != step || written.code == reply_code::ok) return;
-        self->forget();
-        const bool raced = written.code == reply_code::bad_version || written.code == reply_code::no_node;
-        if (raced || is_lost(written.code)) return self->ask();
-        self->fail(refusal(written.code, "the permission w, or set semaphore_options::contract to false"));
-      });
+  conversation::ask({.kind = operation::transact,
+                     .steps = {{.what = step::operation::set,
+                                .path = absolute_,
+                                .data = permit_record(permits_),
+                                .version = version}}},
+                    [](permit_contract& self, const reply& written) {
+                      const auto code = written.code;
+                      if (code == reply_code::ok) return;
+                      const bool raced = code == reply_code::bad_version || code == reply_code::no_node;
+                      if (raced || is_lost(code)) return self.ask_again();
+                      self.fail(refusal(code, "the permission w, or set semaphore_options::contract to false"));
+                    });
 }
 
 /// The number may have been changed before the call began, and the server of this client may not know yet.
 void permit_contract::on_number(std::uint32_t found, const node_stat& of, bool synced) {
   if (found != permits_ && !met_) {
     if (!synced) {
-      core_.session().submit({.kind = operation::sync, .path = absolute_}, [](const reply&) {});
+      core().session().submit({.kind = operation::sync, .path = absolute_}, [](const reply&) {});
       return read_record(true);
     }
     return fail({errc::contract_mismatch,

@@ -6,13 +6,12 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/repetition.hpp"
-#include "session/client_core.hpp"
+#include "session/conversation.hpp"
 
 namespace latchkey::detail {
 
@@ -44,7 +43,7 @@ std::optional<std::uint32_t> read_permit_record(std::string_view data);
 /// | asked   | no path, or no answer      | unknown                                     |
 /// | any     | changed, written           | asked                                       |
 /// | any     | the session is over        | unknown                                     |
-class permit_contract : public std::enable_shared_from_this<permit_contract> {
+class permit_contract : public conversation<permit_contract> {
  public:
   /// @param path of the semaphore, below the chroot
   /// @param recorded whether there is a record; without one it is always agreed
@@ -70,6 +69,7 @@ class permit_contract : public std::enable_shared_from_this<permit_contract> {
  private:
   enum class state : std::uint8_t { unknown, asked, agreed };
 
+  void ask_again();
   void read_record(bool synced);
   void on_read(const reply& read, bool synced);
   void write(std::int32_t version);
@@ -77,7 +77,6 @@ class permit_contract : public std::enable_shared_from_this<permit_contract> {
   void on_number(std::uint32_t found, const node_stat& of, bool synced);
   void fail(failure why);
 
-  client_core& core_;
   const std::string path_;
   const std::string absolute_;
   const bool recorded_;
@@ -86,8 +85,6 @@ class permit_contract : public std::enable_shared_from_this<permit_contract> {
   permit_edition edition_;
   bool met_ = false;  // it has been agreed before
   state state_;
-  std::uint64_t step_ = 0;  // answers to an earlier step are stale
-  watch_id watch_;
   repetition writes_;
 };
 

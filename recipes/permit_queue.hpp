@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "queue/queue_entry.hpp"
+#include "queue/watched_children.hpp"
 #include "recipes/permit.hpp"
 #include "recipes/permit_contract.hpp"
-#include "recipes/watched_children.hpp"
 
 namespace latchkey::detail {
 

@@ -9,40 +9,37 @@ namespace latchkey::detail {
 
 remote_waiters::remote_waiters(client_core& core, std::string path, const rule& mine,
                                std::function<bool(std::string_view)> is_ours, std::function<void()> on_answer)
-    : core_{core},
+    : conversation{core},
       path_{std::move(path)},
       mine_{mine},
       is_ours_{std::move(is_ours)},
       on_answer_{std::move(on_answer)} {}
 
 void remote_waiters::watch() {
-  if (known_ == answer::unknown && core_.session().connected()) ask();
+  if (known_ == answer::unknown && connected()) look();
 }
 
 void remote_waiters::stop() {
-  ++step_;
-  core_.session().forget(watch_);
+  anew();
   known_ = answer::unknown;
 }
 
-void remote_waiters::ask() {
-  ++step_;
+void remote_waiters::look() {
+  anew();
   if (known_ == answer::unknown) known_ = answer::asked;
-  watch_ = core_.session().submit(
-      {.kind = operation::children, .path = path_},
-      unless_stale{weak_from_this(), &remote_waiters::step_,
-                   [](remote_waiters& self, const reply& listed) { self.on_listed(listed); }},
-      unless_stale{weak_from_this(), &remote_waiters::step_, [](remote_waiters& self, watch_event) {
-                     self.watch_ = {};
-                     if (self.known_ == answer::nobody && self.core_.session().connected()) return self.ask();
-                     if (self.known_ == answer::nobody) self.known_ = answer::unknown;
-                   }});
+  conversation::watch({.kind = operation::children, .path = path_},
+                      [](remote_waiters& self, const reply& listed) { self.on_listed(listed); },
+                      [](remote_waiters& self) {
+                        if (self.known_ != answer::nobody) return;
+                        if (self.connected()) return self.look();
+                        self.known_ = answer::unknown;
+                      });
 }
 
 void remote_waiters::on_listed(const reply& listed) {
   const auto before = known_;
   known_ = judge(listed);
-  if (known_ != answer::nobody) core_.session().forget(watch_);
+  if (known_ != answer::nobody) unwatch();
   if (known_ != before) on_answer_();
 }
 
@@ -56,7 +53,7 @@ remote_waiters::answer remote_waiters::judge(const reply& listed) const {
     const auto path = join(path_, name);
     if (is_ours_(path)) {
       here = true;
-    } else if (rival_of(mine_, name) && !core_.reaper().removes(path)) {
+    } else if (rival_of(mine_, name) && !core().reaper().removes(path)) {
       waiting = true;
     }
   }

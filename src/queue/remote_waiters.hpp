@@ -4,18 +4,17 @@
 /// Whether remote contenders wait for an entry that is held.
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "queue/rule.hpp"
-#include "session/client_core.hpp"
+#include "session/conversation.hpp"
 
 namespace latchkey::detail {
 
 /// One watch on the children of a lock path. Only the holder sets it, so there is no herd. It costs one list, and one
 /// more each time the queue changes while no contender waits for the holder. With the monitor held.
-class remote_waiters : public std::enable_shared_from_this<remote_waiters> {
+class remote_waiters : public conversation<remote_waiters> {
  public:
   enum class answer {
     unknown,  ///< not asked
@@ -41,18 +40,15 @@ class remote_waiters : public std::enable_shared_from_this<remote_waiters> {
   answer known() const noexcept { return known_; }
 
  private:
-  void ask();
+  void look();
   void on_listed(const reply& listed);
   answer judge(const reply& listed) const;
 
-  client_core& core_;
   const std::string path_;
   const rule& mine_;
   const std::function<bool(std::string_view)> is_ours_;
   const std::function<void()> on_answer_;
   answer known_ = answer::unknown;
-  std::uint64_t step_ = 0;  // answers to an earlier step are stale
-  watch_id watch_;
 };
 
 }  // namespace latchkey::detail

@@ -3,25 +3,23 @@
 
 /// The children of one path, and when they change.
 
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 
-#include "session/client_core.hpp"
+#include "session/conversation.hpp"
 
 namespace latchkey::detail {
 
 /// Lists a path, with or without a watch for the next change. With the monitor held.
-class watched_children : public std::enable_shared_from_this<watched_children> {
+class watched_children : public conversation<watched_children> {
  public:
   /// @param path absolute
   /// @param on_listed runs with the answer to the last list, whatever that is
   /// @param on_changed runs when the watch of the last list fires
   watched_children(client_core& core, std::string path, std::function<void(const reply&)> on_listed,
                    std::function<void()> on_changed)
-      : core_{core}, path_{std::move(path)}, on_listed_{std::move(on_listed)}, on_changed_{std::move(on_changed)} {}
+      : conversation{core}, path_{std::move(path)}, on_listed_{std::move(on_listed)}, on_changed_{std::move(on_changed)} {}
 
   /// Lists it now; forgets earlier lists. Does nothing without a connection.
   void list(bool watching);
@@ -36,14 +34,11 @@ class watched_children : public std::enable_shared_from_this<watched_children> {
   bool watching() const noexcept { return watching_; }
 
  private:
-  client_core& core_;
   const std::string path_;
   const std::function<void(const reply&)> on_listed_;
   const std::function<void()> on_changed_;
   bool asked_ = false;
   bool watching_ = false;
-  std::uint64_t step_ = 0;  // answers to an earlier step are stale
-  watch_id watch_;
 };
 
 }  // namespace latchkey::detail
