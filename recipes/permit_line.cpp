@@ -73,13 +73,13 @@ std::optional<duration> permit_line::learn_number(std::uint32_t count, duration 
   const bool known = monitor.run([&] {
     if (once) most = time_until(core_->end_of_try(), monitor.now());
     const auto& contract = queue_->contract();
-    return count <= contract.permits() || count > semaphore::most_at_once || !contract.recorded() || !contract.met();
+    return count <= contract.number() || count > semaphore::most_at_once || !contract.recorded() || !contract.met();
   });
   if (known) return timeout;
   const auto start = monitor.now();
   const auto read = inquire(*core_, path_, {{.kind = operation::get, .path = core_->absolute(path_)}}, most, stop);
   if (!read) return std::nullopt;
-  if (const auto found = read_permit_record(read->front().data)) {
+  if (const auto found = permits_agreement.read(read->front().data)) {
     monitor.run([&] { queue_->contract().learn(*found, read->front().stat); });
   }
   if (once || timeout == duration::max()) return timeout;
@@ -99,7 +99,7 @@ guard permit_line::acquire(std::uint32_t count, duration timeout, std::stop_toke
 std::shared_ptr<waiter> permit_line::enter(std::uint64_t fiber, time_point until, const std::shared_ptr<wish>& what) {
   require_working(*core_, path_);
   if (shut_) throw_destroyed(path_);
-  if (const auto most = std::min(queue_->contract().permits(), semaphore::most_at_once);
+  if (const auto most = std::min(queue_->contract().number(), semaphore::most_at_once);
       what->count == 0 || what->count > most)
     throw error{errc::bad_option, fmt::format("{} permits were asked for; ask for 1 to {}", what->count, most), path_};
   auto me = line_.add(fiber, until, *this);

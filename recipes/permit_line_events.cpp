@@ -18,7 +18,7 @@ namespace latchkey::detail {
 /// not given back. @returns false if there are not as many as that call asks for: it has failed.
 bool permit_line::queue_up() {
   const auto first = line_.front();
-  const auto most = queue_->contract().permits();
+  const auto most = queue_->contract().number();
   const auto count = first_wish().count;
   if (count > most) {
     first->why = std::make_unique<failure>(
@@ -61,7 +61,7 @@ void permit_line::on_turn_lost() {
 
 /// What was counted for a larger number is not passed on: others may have been counted for it, too.
 void permit_line::on_permits_changed() {
-  const auto now_there_are = queue_->contract().permits();
+  const auto now_there_are = queue_->contract().number();
   if (now_there_are < std::exchange(permits_, now_there_are)) {
     ++shrinks_;
     drop_idle();
@@ -132,7 +132,8 @@ void permit_line::resize(std::uint32_t permits, duration timeout) {
   auto& monitor = core_->monitor();
   monitor.run([&] { require_working(*core_, path_); });
   const auto written =
-      inquire(*core_, path_, {{.kind = operation::set, .path = core_->absolute(path_), .data = permit_record(permits)}},
+      inquire(*core_, path_,
+              {{.kind = operation::set, .path = core_->absolute(path_), .data = permits_agreement.record(permits)}},
               timeout, if_missing::create);
   monitor.run([&] {
     queue_->contract().learn(permits, written.front().stat);
@@ -141,7 +142,7 @@ void permit_line::resize(std::uint32_t permits, duration timeout) {
 }
 
 std::uint32_t permit_line::permits() const {
-  return core_->monitor().run_unless_forked([this] { return queue_->contract().permits(); });
+  return core_->monitor().run_unless_forked([this] { return queue_->contract().number(); });
 }
 
 }  // namespace latchkey::detail

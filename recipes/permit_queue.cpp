@@ -17,8 +17,8 @@ permit_queue::permit_queue(std::shared_ptr<client_core> core, const std::string&
       leases_path_{std::make_shared<const std::string>(join(core_->absolute(path), "leases"))},
       waits_at_{join(path, "locks")},
       listener_{listener},
-      contract_{std::make_shared<permit_contract>(*core_, path, permits, contract,
-                                                  [this](const auto& failed) { on_contract(failed); })},
+      contract_{std::make_shared<agreed_number>(*core_, path, permits_agreement, permits, contract,
+                                                [this](const auto& failed) { on_contract(failed); })},
       list_{std::make_shared<watched_children>(
           *core_, *leases_path_, [this](const reply& listed) { on_leases_listed(listed); },
           [this] { list_->list(true); })},
@@ -175,7 +175,7 @@ void permit_queue::on_leases_listed(const reply& listed) {
   if (listed.code != reply_code::ok && listed.code != reply_code::no_node) return;  // the entries hear of it
   if (!leases_) {                                                                   // what is there before ours are
     const auto taken = core_->reaper().remaining(*leases_path_, listed.children).size();
-    const bool room = taken + count_ <= contract_->permits();
+    const bool room = taken + count_ <= contract_->number();
     if (once_) return room ? collect() : refuse();
     if (!turn_ || !turn_->granted()) return;
     return room && count_ == 1 && contract_->agreed() ? pass_turn_on() : collect();
@@ -194,7 +194,7 @@ void permit_queue::on_too_many() {
   waited_ = true;
   if (tries_without_turn()) return fall_back();
   if (!is_first()) return drop_leases();
-  if (refused_.size() + count_ > contract_->permits()) return refuse_behind_own();
+  if (refused_.size() + count_ > contract_->number()) return refuse_behind_own();
   waits_at_ = join(path_, "leases");
   leases_->stop_proving();
   if (turn_ && turn_->granted()) turn_->stop_proving();

@@ -10,8 +10,8 @@
 
 #include "queue/queue_entry.hpp"
 #include "queue/watched_children.hpp"
+#include "recipes/agreed_number.hpp"
 #include "recipes/permit.hpp"
-#include "recipes/permit_contract.hpp"
 
 namespace latchkey::detail {
 
@@ -67,7 +67,7 @@ class permit_queue final : public entry_listener,
   /// @returns whether this is the node of its turn.
   bool is_turn(std::string_view node) const noexcept { return turn_ && turn_->node() == node; }
 
-  permit_contract& contract() noexcept { return *contract_; }
+  agreed_number& contract() noexcept { return *contract_; }
   const std::string& locks() const noexcept { return *locks_; }
   /// @returns the path below the chroot with the nodes that it waits for: locks, or leases.
   const std::string& waits_at() const noexcept { return waits_at_; }
@@ -101,7 +101,7 @@ class permit_queue final : public entry_listener,
   }
   /// Only while the number stays the same do leases that were created after ours not count.
   bool is_outdated() const noexcept { return why_ != turnless::no && contract_->edition() != edition_; }
-  bool few_enough() const noexcept { return seen_ != 0 && seen_ <= contract_->permits(); }
+  bool few_enough() const noexcept { return seen_ != 0 && seen_ <= contract_->number(); }
   void count(const std::vector<std::string>& children);
   void queue_up();
   void fall_back();
@@ -122,7 +122,7 @@ class permit_queue final : public entry_listener,
   const std::shared_ptr<const std::string> leases_path_;
   std::string waits_at_;
   permit_queue_listener& listener_;
-  std::shared_ptr<permit_contract> contract_;
+  std::shared_ptr<agreed_number> contract_;
   std::shared_ptr<watched_children> list_;
   std::shared_ptr<watched_children> turns_;
   std::shared_ptr<queue_entry> turn_;
@@ -131,7 +131,7 @@ class permit_queue final : public entry_listener,
   std::uint32_t count_ = 0;
   bool once_ = false;
   turnless why_ = turnless::no;
-  permit_edition edition_;            // of the number, when it began without a turn
+  edition edition_;                   // of the number, when it began without a turn
   std::size_t seen_ = 0;              // leases in the last list that shows all of ours; 0: there is none
   std::vector<std::string> refused_;  // of them, those of ours that may not be deleted
   bool waited_ = false;

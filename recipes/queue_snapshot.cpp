@@ -13,7 +13,7 @@
 #include "queue/admission.hpp"
 #include "queue/inquiry.hpp"
 #include "queue/record.hpp"
-#include "recipes/permit_contract.hpp"
+#include "recipes/agreed_number.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey {
@@ -99,7 +99,7 @@ std::vector<candidate> list_semaphore(detail::client_core& core, const std::stri
   const auto listed = detail::inquire(
       core, path, {folder(permit_folder), folder(turns), {.kind = detail::operation::get, .path = absolute}}, timeout);
   auto all = in_order(listed[0].children, permit_folder);
-  if (const auto most = detail::read_permit_record(listed[2].data); most && *most < all.size()) all.resize(*most);
+  if (const auto most = detail::permits_agreement.read(listed[2].data); most && *most < all.size()) all.resize(*most);
   for (auto& each : in_order(listed[1].children, turns)) all.push_back(std::move(each));
   return all;
 }

@@ -27,13 +27,14 @@ void remote_waiters::stop() {
 void remote_waiters::look() {
   anew();
   if (known_ == answer::unknown) known_ = answer::asked;
-  conversation::watch({.kind = operation::children, .path = path_},
-                      [](remote_waiters& self, const reply& listed) { self.on_listed(listed); },
-                      [](remote_waiters& self) {
-                        if (self.known_ != answer::nobody) return;
-                        if (self.connected()) return self.look();
-                        self.known_ = answer::unknown;
-                      });
+  conversation::watch(
+      {.kind = operation::children, .path = path_},
+      [](remote_waiters& self, const reply& listed) { self.on_listed(listed); },
+      [](remote_waiters& self) {
+        if (self.known_ != answer::nobody) return;
+        if (self.connected()) return self.look();
+        self.known_ = answer::unknown;
+      });
 }
 
 void remote_waiters::on_listed(const reply& listed) {

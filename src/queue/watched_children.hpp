@@ -19,7 +19,10 @@ class watched_children : public conversation<watched_children> {
   /// @param on_changed runs when the watch of the last list fires
   watched_children(client_core& core, std::string path, std::function<void(const reply&)> on_listed,
                    std::function<void()> on_changed)
-      : conversation{core}, path_{std::move(path)}, on_listed_{std::move(on_listed)}, on_changed_{std::move(on_changed)} {}
+      : conversation{core},
+        path_{std::move(path)},
+        on_listed_{std::move(on_listed)},
+        on_changed_{std::move(on_changed)} {}
 
   /// Lists it now; forgets earlier lists. Does nothing without a connection.
   void list(bool watching);

@@ -23,8 +23,8 @@ struct user {
   std::shared_ptr<contract> about;
   std::string refused{};
 
-  user(simulated_client& own, std::uint64_t number, std::string path = "/a/b/root")
-      : client{own}, about{std::make_shared<contract>(own.core(), std::move(path), "stripes", number)} {
+  user(simulated_client& own, std::uint32_t number, std::string path = "/a/b/root")
+      : client{own}, about{std::make_shared<contract>(own.core(), std::move(path), detail::stripes_agreement, number)} {
     about->open([this](const detail::failure& why) { refused = why.what; });
   }
   ~user() { about->shut(); }
@@ -38,7 +38,7 @@ struct contract_world : calm_world {
   bool settles(user& who) {
     return eventually([&] { return who.settled(); });
   }
-  bool is_agreed(std::uint64_t number) {
+  bool is_agreed(std::uint32_t number) {
     user newcomer{two, number};
     newcomer.ask();
     return settles(newcomer) && newcomer.about->agreed();

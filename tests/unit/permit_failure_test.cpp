@@ -133,7 +133,7 @@ TEST_SUITE("permits and faults") {
     w.settle();
     CHECK(held.held().loss() == loss_reason::node_deleted);
     CHECK(w.leases().size() == 1);
-    CHECK(w.record() == detail::permit_record(1));
+    CHECK(w.record() == detail::permits_agreement.record(1));
     w.theirs.leave(held);
     w.ours.leave(call);
     CHECK(w.is_clean());

@@ -17,18 +17,20 @@ namespace {
 using namespace std::chrono_literals;
 
 /// As `permit_line::resize`, which waits.
-void resize(permit_world& w, std::uint32_t permits) { w.ensemble.change("/s", detail::permit_record(permits)); }
+void resize(permit_world& w, std::uint32_t permits) {
+  w.ensemble.change("/s", detail::permits_agreement.record(permits));
+}
 
 }  // namespace
 
 TEST_SUITE("number of permits") {
   TEST_CASE("a record is read as it is written; other data is none") {
-    CHECK(detail::read_permit_record(detail::permit_record(3)) == 3u);
-    CHECK(detail::read_permit_record(detail::permit_record(4294967295)) == 4294967295u);
+    CHECK(detail::permits_agreement.read(detail::permits_agreement.record(3)) == 3u);
+    CHECK(detail::permits_agreement.read(detail::permits_agreement.record(4294967295)) == 4294967295u);
     for (const auto* other : {"", "3", R"({"permits":0})", R"({"permits":})", R"({"permits":3)", R"({"permits":-1})",
                               R"({"permits":4294967296})", R"({"permits":3,"a":1})", R"( {"permits":3})"}) {
       CAPTURE(other);
-      CHECK_FALSE(detail::read_permit_record(other));
+      CHECK_FALSE(detail::permits_agreement.read(other));
     }
   }
 
@@ -40,7 +42,7 @@ TEST_SUITE("number of permits") {
     REQUIRE(w.ends(call, outcome::failed));
     CHECK(call.failed_with(errc::contract_mismatch));
     CHECK(call.waiter->why->path == "/s");
-    CHECK(w.record() == detail::permit_record(2));
+    CHECK(w.record() == detail::permits_agreement.record(2));
     w.settle();
     CHECK(w.leases().size() == 1);
     resize(w, 3);
@@ -90,7 +92,7 @@ TEST_SUITE("number of permits") {
       REQUIRE(w.eventually([&] { return !a.waits() && !b.waits(); }));
       CHECK(a.granted() != b.granted());
       CHECK((a.granted() ? b : a).failed_with(errc::contract_mismatch));
-      CHECK(w.record() == detail::permit_record(a.granted() ? 2 : 3));
+      CHECK(w.record() == detail::permits_agreement.record(a.granted() ? 2 : 3));
       a.granted() ? w.ours.leave(a) : other.leave(b);
       CHECK(w.is_clean());
     }
@@ -267,7 +269,7 @@ TEST_SUITE("number of permits") {
     for (const auto* each : {"/s/leases", "/s/locks", "/s"}) w.ensemble.remove(each);
     w.settle();
     w.theirs.leave(w.take(w.theirs));
-    CHECK(w.record() == detail::permit_record(2));
+    CHECK(w.record() == detail::permits_agreement.record(2));
     const auto held = w.take(w.ours);
     w.ours.leave(held);
     CHECK(w.is_clean());

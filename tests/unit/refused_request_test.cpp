@@ -43,7 +43,8 @@ struct refusing_world : calm_world {
   std::string write(const std::string& path) {
     const auto asked = std::make_shared<detail::inquiry>(
         *one.core(), path,
-        std::vector<detail::request>{{.kind = operation::set, .path = path, .data = detail::permit_record(3)}},
+        std::vector<detail::request>{
+            {.kind = operation::set, .path = path, .data = detail::permits_agreement.record(3)}},
         detail::if_missing::create);
     one.run([&] { asked->start(time.now() + 1min); });
     REQUIRE(eventually([&] { return asked->over(); }));
@@ -178,7 +179,7 @@ TEST_SUITE("refused requests") {
   TEST_CASE("a write to a path that cannot be created ends soon, and with the reason of the ensemble") {
     refusing_world w;
     CHECK(w.write("/s") == "");
-    CHECK(w.ensemble.data("/s") == detail::permit_record(3));
+    CHECK(w.ensemble.data("/s") == detail::permits_agreement.record(3));
     CHECK(w.write("/s") == "");
     CHECK(w.write("/new/s") == "");
     w.ensemble.create("/e", {}, w.ensemble.foreign_session(1h));
@@ -209,7 +210,7 @@ TEST_SUITE("refused requests") {
       CHECK(w.one.connector().sent(operation::transact) == 0);
       w.ensemble.allow_everything();
       const auto held = w.take(w.ours);
-      CHECK(w.record() == detail::permit_record(2));
+      CHECK(w.record() == detail::permits_agreement.record(2));
       w.ours.leave(held);
       CHECK(w.is_clean());
     }
@@ -227,15 +228,17 @@ TEST_SUITE("refused requests") {
 
   TEST_CASE("a number of permits that another client empties each time is a failure") {
     permit_world w{2};
-    w.ensemble.create_container("/s");
+    const auto held = w.take(w.theirs, 2);
+    const auto call = w.ours.enter();
+    w.settle();
     const std::function<void()> empty = [&] {
       if (!w.record().empty()) w.ensemble.change("/s", "");
       w.time.after(50us, empty);
     };
     empty();
-    const auto call = w.ours.enter();
     REQUIRE(w.ends(call, outcome::failed));
     CHECK(says(call.waiter->why->what, "after each of 10 attempts"));
+    w.theirs.leave(held);
     CHECK(w.is_clean());
   }
 
@@ -243,7 +246,7 @@ TEST_SUITE("refused requests") {
     refusing_world w;
     w.ensemble.create("/full");
     w.ensemble.limit_nodes("/full", 1);
-    const auto about = std::make_shared<detail::contract>(w.one.core(), "/full/a/root", "stripes", 64);
+    const auto about = std::make_shared<detail::contract>(w.one.core(), "/full/a/root", detail::stripes_agreement, 64);
     std::string why;
     about->open([&](const detail::failure& refused) { why = refused.what; });
     w.one.run([&] { about->ask(); });

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "recipes/permit_contract.hpp"
+#include "recipes/agreed_number.hpp"
 #include "support/calm_world.hpp"
 
 namespace latchkey::testing {
