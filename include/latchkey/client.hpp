@@ -59,7 +59,8 @@ enum class loss_policy {
 struct client_options {
   /// How long the ensemble keeps the session of a client that it does not hear, and with it the locks: from 100
   /// milliseconds to a day. With a short one a crashed holder is replaced sooner; with a long one a lock survives a
-  /// longer outage. If the ensemble shortens it, the log says so.
+  /// longer outage. If the limits of the ensemble shorten or lengthen it, the log says so; a `max_hold` is kept to as it
+  /// is, since the holder itself measures it.
   ///
   /// How long a lock survives a network that freezes, in seconds, measured (OPERATIONS.md has more):
   ///

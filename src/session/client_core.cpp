@@ -26,10 +26,6 @@ session_timing timing_of(const client_options& options) {
 duration least_timeout(const client_options& options) { return session_timing::shortest(options.server_tick); }
 
 std::string describe_refusal(const client_options& options, std::chrono::milliseconds given) {
-  if (given > options.session_timeout) {
-    return fmt::format("the session timeout of {} ms is below the ensemble's minimum of {} ms; ask for at least that",
-                       options.session_timeout.count(), given.count());
-  }
   return fmt::format(
       "the ensemble grants a session timeout of at most {} ms, but a lease needs at least {} ms on servers with a "
       "tickTime of {} ms; raise maxSessionTimeout of the servers",

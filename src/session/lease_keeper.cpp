@@ -98,11 +98,14 @@ held_node* lease_keeper::find(const std::string& node) {
 
 // Session ----------
 
-/// A timeout that has grown since the session was created is of no use: a new leader knows only that of the creation
+/// A timeout does not grow in a session of ours, but ends it: a new leader knows only that of the creation
 /// (`SessionTrackerImpl`), and a late touch from another server counts with the one of that server.
 void lease_keeper::on_connected(std::optional<time_point> opened) {
   auto timing = timing_;
   timing.timeout = session_.info().timeout;
+  if (timing.timeout > timing_.timeout) {  // the servers raised it, usually to two of their ticks
+    timing.server_tick = std::max(timing.server_tick, timing.timeout / 2);
+  }
   if (opened) {
     clock_.begin(timing, *opened);
     begin_pulse();

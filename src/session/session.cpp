@@ -27,7 +27,7 @@ constexpr duration slowest_look_up = 10s;
 /// Of a list of servers, in the log.
 constexpr std::size_t most_said = 256;
 
-/// Of servers in a row that give no session as short as wanted: more than an ensemble has.
+/// Of servers in a row that give no session as long as is needed: more than an ensemble has.
 constexpr std::size_t most_refusals = 64;
 
 }  // namespace
@@ -132,9 +132,10 @@ void session::become_connected(session_info info) {
   if (epoch != epoch_) return;
   const bool is_new = info_.id != info.id || !ever_connected_ || info_.timeout == 0ms;
   const bool says_timeout = info.timeout != wanted_timeout_ && (is_new || info.timeout != info_.timeout);
-  // A longer timeout than asked for would keep the locks of a crashed holder longer than its owner has reckoned with.
-  // With one that is too short for the servers' tick there are no leases.
-  if (info.timeout > wanted_timeout_ || info.timeout < least_timeout_) return begin_elsewhere(std::move(info), is_new);
+  // With a timeout that is too short for the servers' tick there are no leases.
+  if (info.timeout < least_timeout_) return begin_elsewhere(std::move(info), is_new);
+  // The servers' tick may have grown with it, and the leader may know the shorter one.
+  if (!is_new && info.timeout > info_.timeout) return begin_with_longer_timeout(info.timeout);
   info_ = info;
   connected_ = true;
   ever_connected_ = true;
@@ -147,12 +148,27 @@ void session::become_connected(session_info info) {
         {.kind = operation::sync, .path = "/"}, [](reply&) {}, urgency::proof);
   monitor_.cancel(move_timer_);
   moved_at_ = {};
-  if (says_timeout) {
-    log(log_level::warning,
-        "the ensemble lowered the session timeout; ask for that, or raise maxSessionTimeout of the servers",
-        {{"wanted_ms", wanted_timeout_}, {"session_timeout_ms", info.timeout}});
-  }
+  if (says_timeout) say_timeout();
   listener_.on_connected(is_new);
+}
+
+void session::say_timeout() const {
+  const auto given = info_.timeout;
+  log(log_level::warning,
+      given < wanted_timeout_
+          ? fmt::format("the ensemble lowered the session timeout; ask for {} ms, or raise maxSessionTimeout of the "
+                        "servers",
+                        given.count())
+          : fmt::format("the ensemble raised the session timeout, so a crashed holder keeps its locks for longer; ask "
+                        "for {} ms, or lower minSessionTimeout of the servers",
+                        given.count()),
+      {{"wanted_ms", wanted_timeout_}, {"session_timeout_ms", given}});
+}
+
+void session::begin_with_longer_timeout(std::chrono::milliseconds given) {
+  log(log_level::warning, "a server raised the session timeout at a reconnect; beginning a new session",
+      {{"session_timeout_ms", info_.timeout}, {"granted_ms", given}});
+  end(session_end::expired);
 }
 
 void session::become_disconnected() {
@@ -183,7 +199,7 @@ void session::begin_elsewhere(session_info refused, bool is_new) {
       {{"server", refused.server}, {"wanted_ms", wanted_timeout_}, {"granted_ms", refused.timeout}});
   auto without = without_;
   without.push_back(std::move(refused.server));
-  given_ = refused.timeout > wanted_timeout_ ? std::min(given_, duration{refused.timeout}) : duration{refused.timeout};
+  given_ = std::max(given_, refused.timeout);
   if (without.size() > most_refusals) return end(session_end::timeout_refused);
   if (!is_new) return end(session_end::expired, std::move(without));
   monitor_.cancel(move_timer_);
@@ -236,7 +252,7 @@ void session::on_moved(std::uint64_t epoch, const std::string& servers) {
 void session::end(session_end why, std::vector<std::string> without) {
   connected_ = false;
   without_ = std::move(without);
-  if (why == session_end::timeout_refused) info_.timeout = std::chrono::floor<std::chrono::milliseconds>(given_);
+  if (why == session_end::timeout_refused) info_.timeout = given_;
   monitor_.cancel(move_timer_);
   if (opening_ != 0) ++epoch_;  // refused before we have heard that it was opened: it will be retired then
   if (handle_) connector_.retire(std::move(handle_), [] {});

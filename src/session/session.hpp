@@ -50,7 +50,7 @@ struct watch_id {
 
 /// Holds the current session: opens it, limits the requests in flight, answers those that the loss of a connection has
 /// left open, routes watches, and frees stuck requests. Begins a new session after an expiry, when a server refuses the
-/// session timeout that others may accept, and when no connection brings an answer (`silence`). With the monitor held,
+/// session timeout that others may accept or makes it longer, and when no connection brings an answer (`silence`). With the monitor held,
 /// except for the entry points of the listener, which take it.
 class session final : connector_listener {
  public:
@@ -137,6 +137,8 @@ class session final : connector_listener {
   bool stays_without_servers() const;
   void end(session_end why, std::vector<std::string> without = {});
   void begin_elsewhere(session_info refused, bool is_new);
+  void begin_with_longer_timeout(std::chrono::milliseconds given);
+  void say_timeout() const;
   void give_up();
   void open_later();
   void send_in_turn(waiting next);
@@ -169,7 +171,7 @@ class session final : connector_listener {
   int opening_ = 0;                              // how many `on_opened` are still to come
   std::optional<session_info> connected_early_;  // before we have heard that it was opened
   std::vector<std::string> without_;             // servers that refuse the wanted session timeout
-  duration given_ = duration::max();             // the timeout that those grant
+  std::chrono::milliseconds given_{};            // the longest timeout that those grant
   silence silence_;
   bool watched_ = false;  // the C client may have watches, to be set again at the next connection
   bool closing_ = false;

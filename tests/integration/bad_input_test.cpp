@@ -95,16 +95,6 @@ TEST_SUITE("bad input") {
     CHECK(of(shared{}, shared_mutex_options{.share_for = 0ms}) == std::error_code{});
   }
 
-  TEST_CASE("a session timeout below the ensemble's minimum is an error that names both") {
-    client owner{servers().connect_string(), quick(100ms)};
-    mutex lock{owner, fresh_path()};
-    const auto [code, what] = failure_of([&] { lock.lock(); });
-    CHECK(code == errc::session_timeout_refused);
-    CHECK(mentions(what, "100 ms"));
-    CHECK(mentions(what, "1000 ms"));
-    CHECK(failure_of([&] { owner.wait_for_connection(1s); }).first == errc::session_timeout_refused);
-  }
-
   TEST_CASE("credentials that the ensemble does not accept are an error, not a wait") {
     auto options = quick();
     options.authentication = {{"no-such-scheme", "x"}};

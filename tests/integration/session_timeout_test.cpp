@@ -125,6 +125,23 @@ TEST_SUITE("session timeout") {
     CHECK(eventually([&] { return lines() == 2; }));
   }
 
+  TEST_CASE("a session timeout below the minimum is raised to it, also after a change of the servers' tick") {
+    ensemble all{{.servers = 1, .tick = 500ms}};
+    const log_lines warnings{log_level::warning};
+    client owner{all.connect_string(), quick(600ms)};
+    mutex lock{owner, path};
+    REQUIRE(lock.try_lock_for(patience()));
+    CHECK(owner.session_timeout() == 1s);
+    lock.unlock();
+    CHECK(warnings.with("wanted_ms=600 session_timeout_ms=1000").size() == 1);
+    all.configure(0, {"minSessionTimeout=3000"});
+    all.restart(0);
+    REQUIRE(eventually([&] { return owner.session_timeout() == 3s; }));
+    REQUIRE(lock.try_lock_for(patience()));
+    CHECK(left_of(lock.held()) > 1s);
+    lock.unlock();
+  }
+
   TEST_CASE("a session timeout below two ticks: refused if no lease can be kept with it, else without overlap") {
     ensemble all{{.tick = 2s, .min_session_timeout = 1s, .quorum_proxies = true}};
     std::string said;

@@ -152,7 +152,7 @@ TEST_SUITE("lease") {
     CHECK(until < w.time.now());
   }
 
-  TEST_CASE("a session timeout that grows lengthens no lease: a new leader knows only the one of the creation") {
+  TEST_CASE("a session timeout that grows is that of a new session: a new leader knows only the one of the creation") {
     simulation time{1};
     fake_ensemble ensemble{time};
     const auto limit = [&](duration most, duration least) {

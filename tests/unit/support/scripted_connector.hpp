@@ -93,6 +93,12 @@ struct scripted_client {
     options.keep_lease_ready = false;
     return options;
   }
+  /// Their tick allows of no session that is shorter than 3.9 s.
+  static client_options on_slow_servers() {
+    auto options = silent();
+    options.server_tick = std::chrono::milliseconds{2900};
+    return options;
+  }
   explicit scripted_client(client_options options = silent()) {
     auto made = std::make_unique<scripted_connector>();
     opener = made.get();
