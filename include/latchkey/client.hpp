@@ -87,10 +87,10 @@ struct client_options {
   /// connection of a client; then it fails (see `errc::unreachable`). Once there has been a connection, a try waits for
   /// the ensemble's answer at most so long, unless it is zero, and at most half of the session timeout.
   saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
-  /// How long a call waits before the log says, at level `info`, who holds the lock; and again each time that the wait
-  /// has doubled. The leader is then also asked whether the node of that holder still exists: a server that has lost a
+  /// How long a call waits before the log says, at level `info`, who holds the lock, or by a warning that this process
+  /// itself does; and again each time that the wait has doubled. The leader is then also asked whether the node of that holder still exists: a server that has lost a
   /// transaction may still show a deleted node (see ZOOKEEPER-4785), for which a call would wait for ever. Zero turns
-  /// both off. Each time costs one list and one write, and one read if `info` is logged.
+  /// both off. Each time costs one list, one write and one read.
   saturating<std::chrono::milliseconds> report_waits_after{std::chrono::seconds{30}};
   /// How long `close()` and the destructor wait for the nodes of this client to be deleted, and for callbacks.
   saturating<std::chrono::milliseconds> close_timeout{std::chrono::seconds{5}};

@@ -65,7 +65,7 @@ struct look : std::enable_shared_from_this<look> {
   void on_checked(const reply& checked) {
     if (checked.code == reply_code::no_node) {
       ask({.kind = operation::children, .path = absolute}, &look::on_listed_again);
-    } else if (log_enabled(log_level::info)) {
+    } else {
       ask({.kind = operation::get, .path = node()}, &look::on_read);
     }
   }
@@ -87,8 +87,12 @@ struct look : std::enable_shared_from_this<look> {
     if (read.code != reply_code::ok) return;
     const auto owner = read_owner(read.data);
     const auto session = read.stat.ephemeral_owner;
-    log(log_level::info,
-        calls == 1 ? "a call has been waiting long for the lock" : "calls have been waiting long for the lock",
+    const bool own = session == core.session().info().id || is_this_process(owner);
+    log(own ? log_level::warning : log_level::info,
+        own ? "a call has been waiting long for a lock that this process itself holds; lock objects of one path "
+              "exclude each other, also within a thread"
+        : calls == 1 ? "a call has been waiting long for the lock"
+                     : "calls have been waiting long for the lock",
         {{"path", path},
          {"waited_ms", waited},
          {"waiting_calls", calls},

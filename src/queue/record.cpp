@@ -12,10 +12,12 @@
 namespace latchkey::detail {
 namespace {
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return {};
-  return name.data();
+const std::string& host_name() {
+  static const auto& name = *new std::string{[]() -> std::string {  // never destroyed: a static's destructor may lock
+    std::array<char, 256> found{};
+    return ::gethostname(found.data(), found.size() - 1) == 0 ? found.data() : "";
+  }()};
+  return name;
 }
 
 }  // namespace
@@ -26,11 +28,10 @@ std::string name_of_owner(std::string_view label) {
 
 std::string describe_owner(std::string_view label, std::string_view kind) {
   using namespace std::chrono;
-  static const auto& host = *new std::string{host_name()};  // never destroyed: the destructor of a static may lock
   const auto now = time_point_cast<milliseconds>(system_clock::now());
   const nlohmann::json record{
       {"label", name_of_owner(label)},
-      {"host", host},
+      {"host", host_name()},
       {"pid", ::getpid()},
       {"kind", kind},
       {"since", fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(system_clock::to_time_t(now)),
@@ -55,5 +56,7 @@ entry_owner read_owner(std::string_view data) {
   }
   return owner;
 }
+
+bool is_this_process(const entry_owner& owner) { return owner.pid == ::getpid() && owner.host == host_name(); }
 
 }  // namespace latchkey::detail

@@ -27,4 +27,7 @@ struct entry_owner {
 /// @param data of any node
 entry_owner read_owner(std::string_view data);
 
+/// @returns whether it is a client of this process.
+bool is_this_process(const entry_owner& owner);
+
 }  // namespace latchkey::detail

@@ -14,6 +14,8 @@
 
 #include <doctest/doctest.h>
 
+#include <latchkey/testing/child_process.hpp>
+
 #include "log_lines.hpp"
 #include "support/reached.hpp"
 #include "support/support.hpp"
@@ -193,9 +195,9 @@ TEST_SUITE("outages") {
     CHECK(of_lock[1].find("a lock was lost") == 0);
   }
 
-  TEST_CASE_TEMPLATE("a long wait is a line that says who holds the lock, in words that do no harm", Lock, mutex,
-                     fair_mutex, shared_mutex) {
-    const log_lines lines{log_level::info};
+  TEST_CASE_TEMPLATE("a long wait for a lock of this process is a warning that says who, in words that do no harm",
+                     Lock, mutex, fair_mutex, shared_mutex) {
+    const log_lines lines{log_level::warning};
     const auto path = fresh_path();
     auto theirs = quick();
     theirs.label = "other\nlatchkey: error: forged \"label\"\x1b[2J";
@@ -214,12 +216,29 @@ TEST_SUITE("outages") {
     stop.request_stop();
     all.join();
     holder.unlock();
-    CHECK(said()[0].find("a call has been waiting long for the lock") == 0);
+    CHECK(said()[0].find("a call has been waiting long for a lock that this process itself holds") == 0);
     CHECK(said()[0].find(R"(holder_label="other\x0alatchkey: error: forged \"label\"\x1b[2J")") != std::string::npos);
     CHECK(said()[0].find("holder_pid=") != std::string::npos);
     CHECK(number_in(said()[0], "waited_ms=") >= 400);
     CHECK(number_in(said()[1], "waited_ms=") >= 800);
     CHECK(said()[0].find("waiting_calls=1") != std::string::npos);
+  }
+
+  TEST_CASE("a long wait for a lock of another process is a line at level info") {
+    const log_lines lines{log_level::info};
+    const auto path = fresh_path();
+    child_process holder{{HOLDER_PROCESS, servers().connect_string(), path, "4000"}};
+    REQUIRE(holder.hear(patience()).value_or("").find("held") == 0);
+    auto options = quick();
+    options.report_waits_after = 400ms;
+    client owner{servers().connect_string(), options};
+    mutex lock{owner, path};
+    std::stop_source stop;
+    on_threads all;
+    all.start([&] { CHECK_FALSE(lock.try_lock_for(patience(), stop.get_token())); });
+    CHECK(eventually([&] { return !lines.with("a call has been waiting long for the lock path=" + path).empty(); }));
+    stop.request_stop();
+    all.join();
   }
 
   TEST_CASE("a short wait is no line, nor any with report_waits_after zero") {
