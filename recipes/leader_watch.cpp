@@ -146,10 +146,11 @@ void leader_watch::see(leader_sighting what) {
   if (what == seen_) return;
   seen_ = std::move(what);
   if (!audience_->changed) return;
-  core_->post_if_open([to = audience_, seen = seen_] {
+  const auto call = [to = audience_, seen = seen_] {
     const std::lock_guard lock{to->calling};
     if (!to->left) to->changed(seen);
-  });
+  };
+  core_->post(call, "the callback of a leader_view", when_abandoned::drop);
 }
 
 }  // namespace latchkey::detail

@@ -124,7 +124,8 @@ struct client_options {
   std::optional<peer_options> peers{};
   /// Told of events of the session and the locks, one at a time, on the client's event thread. It must not suspend a
   /// fiber. An exception that it throws ends the process, after a log line that names the event. A slow observer delays
-  /// other callbacks and nothing else.
+  /// other callbacks, and with them the stop tokens of lost locks: `if (held)` is right meanwhile. One that runs for a
+  /// quarter of the session timeout is logged.
   std::function<void(const client_event&)> observer{};
   /// Told of calls that have waited for locks and of grants that have ended, each when it is over, for a tracer. Called
   /// as the observer is. Empty: costs nothing.

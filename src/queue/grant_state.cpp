@@ -106,7 +106,7 @@ std::stop_token grant_state::release_token() {
 }
 
 void grant_state::request_stop(const std::stop_source& of) {
-  core_->post([stop = of]() mutable { stop.request_stop(); });
+  core_->post([stop = of]() mutable { stop.request_stop(); }, "a stop callback of a grant");
 }
 
 void grant_state::watch_nodes() {

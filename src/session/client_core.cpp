@@ -2,7 +2,6 @@
 #include "session/client_core.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,32 +30,6 @@ std::string describe_refusal(const client_options& options, std::chrono::millise
       "tickTime of {} ms; raise maxSessionTimeout of the servers",
       given.count(), std::chrono::ceil<std::chrono::milliseconds>(least_timeout(options)).count(),
       options.server_tick.count());
-}
-
-void blame(const client_event& event, const char* what) noexcept {
-  log(log_level::error,
-      "the observer of the client threw an exception, which ends the process; catch it in client_options::observer",
-      {{"event", to_string(event.what)}, {"path", event.path}, {"exception", what}});
-}
-
-void blame(const trace_span& span, const char* what) noexcept {
-  log(log_level::error,
-      "the trace of the client threw an exception, which ends the process; catch it in client_options::trace",
-      {{"span", to_string(span.what)}, {"path", span.path}, {"exception", what}});
-}
-
-/// Says whose the exception was that ends the process.
-template <class Told>
-void call(const std::function<void(const Told&)>& callback, const Told& with) {
-  try {
-    callback(with);
-  } catch (const std::exception& thrown) {
-    blame(with, thrown.what());
-    throw;
-  } catch (...) {
-    blame(with, "not a std::exception");
-    throw;
-  }
 }
 
 }  // namespace
@@ -263,20 +236,12 @@ void client_core::close_session() {
   session_.close([this] {
     closed_ = true;
     waiting_calls_.stop();
+    monitor_->cancel(slow_timer_);
     connector_->forget_credentials();
     reaper_.on_session_over();  // what could not be done in time, and those who wait to hear of it
     tell({.what = client_event::kind::closed});
     for (const auto& each : std::exchange(on_closed_, {})) each();
   });
-}
-
-void client_core::tell(client_event event) {
-  if (!options_.observer) return;
-  post_if_open([observer = options_.observer, event = std::move(event)] { call(observer, event); });
-}
-
-void client_core::tell_trace(trace_span span) {
-  post_if_open([trace = options_.trace, span = std::move(span)] { call(trace, span); });
 }
 
 client_metrics client_core::metrics() const {

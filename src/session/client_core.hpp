@@ -136,10 +136,9 @@ class client_core final : session_listener {
   /// Ends both threads, except one that has been abandoned. Without the monitor, after `close`.
   void stop_threads();
 
-  /// Runs a callback of a user on the event thread. From anywhere.
-  void post(std::function<void()> callback) { events_.post(std::move(callback)); }
-  /// As `post`, but the callback is dropped if the client has been closed before its turn comes.
-  void post_if_open(std::function<void()> callback) { events_.post(std::move(callback), when_abandoned::drop); }
+  /// Runs a callback of a user on the event thread. One that runs for long is logged by its `name`. One that is to be
+  /// dropped is if the client has been closed before its turn comes.
+  void post(std::function<void()> callback, const char* name, when_abandoned what = when_abandoned::run);
   event_thread& events() noexcept { return events_; }
 
  private:
@@ -154,6 +153,7 @@ class client_core final : session_listener {
   void report_outage(duration lasted);
   std::string_view likely_cause() const;
   void tell_trace(trace_span span);
+  void watch_callbacks(event_thread::running seen, duration ran);
   void close_session();
   void run_connecting();
   template <class Callable>
@@ -184,6 +184,7 @@ class client_core final : session_listener {
   bool closed_ = false;
   std::vector<std::function<void()>> on_closed_;
   timer_id close_timer_;
+  timer_id slow_timer_;
   std::once_flag stopped_;
 };
 

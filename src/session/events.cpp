@@ -15,12 +15,15 @@ struct event_thread::state {
   struct posted {
     std::function<void()> callback;
     when_abandoned what;
+    const char* name;
   };
 
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<posted> queue;
   std::uint64_t count = 0;
+  running last{1, nullptr};  // or the present one
+  bool busy = false;
   bool stopping = false;
   bool over = false;  // ended, or abandoned
   bool joinable = true;
@@ -37,11 +40,14 @@ void event_thread::state::run() {
     if (queue.empty()) break;
     auto next = std::move(queue.front());
     queue.pop_front();
+    last = {last.number + 1, next.name};
+    busy = true;
     const bool dropped = over && next.what == when_abandoned::drop;
     lock.unlock();
     if (!dropped) next.callback();
     next.callback = nullptr;  // what it holds goes without the lock
     lock.lock();
+    busy = false;
   }
   end(lock);
 }
@@ -62,12 +68,12 @@ event_thread::event_thread() : state_{std::make_shared<state>()} {
 
 event_thread::~event_thread() { stop(); }
 
-std::uint64_t event_thread::post(std::function<void()> callback, when_abandoned what) {
+std::uint64_t event_thread::post(std::function<void()> callback, when_abandoned what, const char* name) {
   std::uint64_t count = 0;
   {
     const std::lock_guard lock{state_->mutex};
     if (state_->stopping) return state_->count;
-    state_->queue.push_back({std::move(callback), what});
+    state_->queue.push_back({std::move(callback), what, name});
     count = ++state_->count;
   }
   state_->changed.notify_one();
@@ -77,6 +83,11 @@ std::uint64_t event_thread::post(std::function<void()> callback, when_abandoned 
 std::uint64_t event_thread::posted() const {
   const std::lock_guard lock{state_->mutex};
   return state_->count;
+}
+
+event_thread::running event_thread::now() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->busy || !state_->queue.empty() ? state_->last : running{};
 }
 
 void event_thread::stop(std::function<void()> on_ended) {

@@ -28,9 +28,18 @@ class event_thread {
   event_thread& operator=(const event_thread&) = delete;
 
   /// From any thread; does not wait. After `stop()` nothing happens.
+  /// @param name of the callback, in a log; must outlive it
   /// @returns how many callbacks have been posted so far
-  LATCHKEY_EXPORT std::uint64_t post(std::function<void()> callback, when_abandoned what = when_abandoned::run);
+  LATCHKEY_EXPORT std::uint64_t post(std::function<void()> callback, when_abandoned what = when_abandoned::run,
+                                     const char* name = "a callback");
   LATCHKEY_EXPORT std::uint64_t posted() const;
+
+  /// The callback that runs now, or ran last while others are due. All zero: none is.
+  struct running {
+    std::uint64_t number = 0;
+    const char* name = nullptr;
+  };
+  running now() const;
 
   /// Runs what has been posted, then ends the thread. `on_ended` is called then, on that thread, or by `abandon()`; at
   /// once if either has been. Does not wait.

@@ -97,7 +97,7 @@ void thread_connector::begin() {
   process_ = thread_.time().attach({[this] { return first_timer(); }, [this] { run_timers(); }});
   servers_.emplace(thread_.ensemble(), timeout_, process_);
   thread_.clients().push_back(this);
-  core_->post([] { is_event_thread = true; });
+  core_->post([] { is_event_thread = true; }, "the simulation");
   if (thread_.all_cut) servers_->cut();
 }
 

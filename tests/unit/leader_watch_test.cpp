@@ -38,7 +38,7 @@ class follower {
   /// @returns what the callback has been given so far.
   std::vector<leader_sighting> told() {
     const auto done = std::make_shared<detail::wait_point>();  // outlives its waiter: notify() may still be running
-    client_.core()->post([done] { done->notify(); });
+    client_.core()->post([done] { done->notify(); }, "a test");
     done->wait();
     return seen_;
   }
@@ -186,7 +186,7 @@ TEST_SUITE("leader watch") {
     w.elect(w.ann);
     const auto go_on = std::make_shared<detail::wait_point>();
     const auto done = std::make_shared<detail::wait_point>();
-    w.three.core()->post([go_on] { go_on->wait(); });
+    w.three.core()->post([go_on] { go_on->wait(); }, "a test");
     std::vector<leader_sighting> told;
     const auto watch = std::make_shared<detail::leader_watch>(
         w.three.core(), "/q", [&](const leader_sighting& what) { told.push_back(what); });
@@ -195,7 +195,7 @@ TEST_SUITE("leader watch") {
     watch->shut();
     w.ann.leave(1, election_mode);
     CHECK(w.queued(0));
-    w.three.core()->post([done] { done->notify(); });
+    w.three.core()->post([done] { done->notify(); }, "a test");
     go_on->notify();
     done->wait();
     CHECK(told.empty());

@@ -54,7 +54,7 @@ struct warned_world {
   /// @returns whether stop has been requested, once all callbacks that are due have run.
   bool stopped(const std::stop_token& token) {
     const auto done = std::make_shared<std::promise<void>>();
-    client.core()->post([done] { done->set_value(); });
+    client.core()->post([done] { done->set_value(); }, "a test");
     done->get_future().wait();
     return token.stop_requested();
   }

@@ -47,6 +47,13 @@ std::error_code error_of_view(const std::string& list) {
   return {};
 }
 
+template <class Count>
+bool eventually_reported(Count count) {
+  const auto end = std::chrono::steady_clock::now() + long_enough;
+  while (count() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+  return count() != 0;
+}
+
 wire_writer list_of(std::int32_t count) { return wire_writer{}.add(count); }
 
 }  // namespace
@@ -86,6 +93,21 @@ TEST_SUITE("wire") {
     CHECK(what.find("3000 ms") != std::string::npos);
     CHECK(one.sessions() == 1);
     CHECK(two.sessions() == 1);
+  }
+
+  TEST_CASE("an observer that takes longer than a quarter of the session timeout is reported by name, once") {
+    const log_lines lines{log_level::warning};
+    const auto reports = [&] { return lines.with("client_options::observer has been running for long").size(); };
+    wire_server server{{.timeout = 1s}};
+    auto options = session_of(1s);
+    std::promise<void> returns;
+    options.observer = [returned = returns.get_future().share()](const client_event&) { returned.wait(); };
+    client owner{server.address(), options};
+    REQUIRE(eventually_reported(reports));
+    CHECK(owner.wait_for_connection(long_enough));
+    returns.set_value();
+    owner.close();
+    CHECK(reports() == 1);
   }
 
   TEST_CASE("a session whose requests the server does not take is given up, and the log says why") {
