@@ -33,6 +33,8 @@ void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome wha
     if (const auto outage = core_.unreachable()) {
       who->why = std::make_unique<failure>(outage->at(path_));
       what = waiter::outcome::failed;
+    } else {
+      core_.say_if_never_connected(path_);
     }
   }
   if (what != waiter::outcome::granted) count_end(*who, what);

@@ -166,6 +166,16 @@ std::optional<failure> client_core::unreachable() const {
                  {}};
 }
 
+void client_core::say_if_never_connected(const std::string& path) {
+  const auto lasted = outage_.lasted();
+  if (session_.ever_connected() || !lasted || std::exchange(said_never_connected_, true)) return;
+  log(log_level::warning,
+      fmt::format("a call has ended before the client was ever connected, so it knows nothing of the lock; {}; check "
+                  "the connect string, the servers and the network, or call wait_for_connection() first",
+                  outage_.text(*lasted)),
+      {{"path", path}});
+}
+
 time_point client_core::end_of_try() const {
   if (!session_.ever_connected()) return outage_.tolerated_until();
   const duration longest = session_.info().timeout / 2;

@@ -100,6 +100,8 @@ class client_core final : session_listener {
   bool is_cut_off() const noexcept { return session_.ever_connected() && !session_.connected(); }
   /// @returns why a try fails now: the outage has lasted too long for a `false`; nothing otherwise.
   std::optional<failure> unreachable() const;
+  /// A call for the lock at `path` has ended without it. Logs, once, if there has been no connection yet.
+  void say_if_never_connected(const std::string& path);
   /// @returns how long a try waits that begins now.
   time_point end_of_try() const;
 
@@ -175,6 +177,7 @@ class client_core final : session_listener {
   std::uint64_t closed_before_ = 0;  // connections, by servers, before the outage
   detail::waiting_calls waiting_calls_;
   std::optional<detail::peers> peers_;
+  bool said_never_connected_ = false;
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;

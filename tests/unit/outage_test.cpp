@@ -107,6 +107,27 @@ TEST_SUITE("outage") {
     CHECK(is_unreachable(*beyond));
   }
 
+  TEST_CASE("a call that ends before there was a connection, and sooner than connect_timeout, is logged, once") {
+    const log_lines lines{log_level::warning};
+    outage_world w{10s};
+    w.client.opener->opens();
+    const auto one = w.call(3s);
+    w.client.advance(3s);
+    CHECK(one->what == outcome::refused);
+    REQUIRE(lines.all().size() == 1);
+    CHECK(lines.all()[0].find("a call has ended before the client was ever connected") == 0);
+    CHECK(lines.all()[0].find("no server of scripted:2181 has answered for 3.0 s") != std::string::npos);
+    CHECK(lines.all()[0].find("path=/q") != std::string::npos);
+    const auto two = w.call(1s);
+    w.client.advance(1s);
+    CHECK(two->what == outcome::refused);
+    w.client.opener->connects(our_session);
+    const auto three = w.call(1s);
+    w.client.advance(1s);
+    CHECK(three->what == outcome::refused);
+    CHECK(lines.with("ever connected").size() == 1);
+  }
+
   TEST_CASE("once there was a connection, a try is refused for the session timeout, then it fails") {
     outage_world w{10s};
     w.connect();
