@@ -34,7 +34,7 @@ cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_ki
 
 std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, time_point until) {
   require_working(*core_, path_);
-  if (until != at_once) owner_.refuse(fiber);
+  if (!is_try(until)) owner_.refuse(fiber);
   const bool busy = owner_ || !line_.empty();
   return queue_up(fiber, until, busy || core_->is_cut_off());
 }

@@ -62,8 +62,8 @@ std::shared_ptr<waiter> contract::enter(time_point until) {
   require_working(*core_, path_);
   auto me = std::make_shared<waiter>();
   me->at = waiting_.insert(waiting_.end(), me);
-  me->ends_by_itself = until == at_once;
-  if (until == at_once) until = core_->end_of_try();
+  me->ends_by_itself = is_try(until);
+  if (is_try(until)) until = end_of_try(*core_, until);
   if (until != never) {
     me->timer = core_->monitor().at(until, [me, weak = weak_from_this()] {
       me->timer = {};

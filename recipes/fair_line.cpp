@@ -44,12 +44,12 @@ std::shared_ptr<fair_place> fair_line::enqueue(duration timeout, std::stop_token
 
 std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, time_point until) {
   require_open();
-  if (until != at_once) owner_.refuse(fiber);
-  const auto place = std::make_shared<fair_place>(shared_from_this(), patience_of(until == at_once));
+  if (!is_try(until)) owner_.refuse(fiber);
+  const auto place = std::make_shared<fair_place>(shared_from_this(), patience_of(is_try(until)));
   const bool hopeless = owner_ || !places_.empty() || core_->is_cut_off();
   await(place, fiber, until);
   auto me = place->caller_;
-  if (until == at_once && hopeless) {
+  if (is_try(until) && hopeless) {
     place->conclude(waiter::outcome::refused);
   } else {
     if (places_.empty() && !owner_) anticipation_.wanted(me->since);

@@ -94,12 +94,12 @@ void group_lock::release_grant(std::uint64_t holder, const grant& what) noexcept
 std::shared_ptr<waiter> group_lock::enter(std::uint64_t fiber, time_point until) {
   require_working(*core_, path_);
   if (shut_) throw_destroyed(path_);
-  if (until != at_once) owner_.refuse(fiber);
+  if (!is_try(until)) owner_.refuse(fiber);
   const bool hopeless = owner_ || !line_.empty() || core_->is_cut_off();
   auto me = line_.add(fiber, until, *this);
   if (observing_ == 0) observing_ = core_->add_observer(*this);
   me->entering = true;
-  if (until == at_once && hopeless) {
+  if (is_try(until) && hopeless) {
     line_.conclude(me, waiter::outcome::refused);
     rest();
   } else if (line_.size() == 1 && !owner_) {

@@ -139,7 +139,7 @@ guard key_table::take(group_lock& several, duration timeout, std::stop_token sto
 /// A lock was granted before it is known that its users agree on where it is.
 guard key_table::if_agreed(guard held, duration timeout, time_point end, std::stop_token stop) {
   const bool once = timeout <= duration::zero();
-  const auto left = once ? duration::zero() : std::max(time_until(end, core_->monitor().now()), duration{1});
+  const auto left = once ? timeout : std::max(time_until(end, core_->monitor().now()), duration{1});
   if (!contract_->agree(left, std::move(stop))) held.release();
   return held;
 }

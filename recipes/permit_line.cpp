@@ -71,7 +71,7 @@ std::optional<duration> permit_line::learn_number(std::uint32_t count, duration 
   const bool once = timeout <= duration::zero();
   auto most = timeout;
   const bool known = monitor.run([&] {
-    if (once) most = time_until(core_->end_of_try(), monitor.now());
+    if (once) most = time_until(end_of_try(*core_, end_of_call(timeout, {})), monitor.now());
     const auto& contract = queue_->contract();
     return count <= contract.number() || count > semaphore::most_at_once || !contract.recorded() || !contract.met();
   });
@@ -105,7 +105,7 @@ std::shared_ptr<waiter> permit_line::enter(std::uint64_t fiber, time_point until
   auto me = line_.add(fiber, until, *this);
   me->place = what;
   me->entering = true;
-  if (until == at_once && (line_.size() > 1 || core_->is_cut_off())) {
+  if (is_try(until) && (line_.size() > 1 || core_->is_cut_off())) {
     line_.conclude(me, waiter::outcome::refused);
   } else if (line_.size() == 1) {
     advance(me->since);

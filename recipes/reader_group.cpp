@@ -63,7 +63,7 @@ reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, 
 std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, time_point until) {
   require_working(*core_, path_);
   const bool reading = is_reading(fiber);
-  if (reading && until != at_once) {
+  if (reading && !is_try(until)) {
     // If a writer came in between, both would wait for ever.
     refuse_deadlock(path_, "this fiber already holds the lock as a reader; call unlock_shared() first");
   }

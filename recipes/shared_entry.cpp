@@ -45,7 +45,7 @@ void shared_entry::retire() {
 std::shared_ptr<waiter> shared_entry::queue_up(std::uint64_t fiber, time_point until, bool hopeless) {
   auto me = line_.add(fiber, until, *this);
   me->entering = true;
-  if (until == at_once && (hopeless || !gate_open())) {
+  if (is_try(until) && (hopeless || !gate_open())) {
     line_.conclude(me, waiter::outcome::refused);
   } else if (line_.size() == 1) {
     if (!entry_ && !in_use()) anticipation_.wanted(me->since);

@@ -31,7 +31,7 @@ void shared_state::shut() noexcept {
 // To write ----------
 
 std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, time_point until) {
-  if (until != at_once && readers_->is_reading(fiber)) {
+  if (!is_try(until) && readers_->is_reading(fiber)) {
     refuse_deadlock(path_,
                     "this fiber holds the lock as a reader, and there is no upgrade; call unlock_shared() first");
   }
@@ -52,7 +52,7 @@ bool shared_state::acquire_shared(duration timeout, std::stop_token stop) {
 }
 
 std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, time_point until) {
-  if (until != at_once && writers_->is_owner(fiber)) {
+  if (!is_try(until) && writers_->is_owner(fiber)) {
     refuse_deadlock(path_, "this fiber holds the lock as the writer; call downgrade() to become a reader");
   }
   return readers_->enter(fiber, until);

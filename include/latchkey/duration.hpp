@@ -25,6 +25,22 @@ std::chrono::nanoseconds time_left(std::chrono::time_point<Clock, Duration> time
   return saturate(wide{time.time_since_epoch()} - wide{Clock::now().time_since_epoch()});
 }
 
+/// The timeout of a call that tries once, for a moment only. Zero is that of `try_lock()`.
+inline constexpr std::chrono::nanoseconds short_try{-1};
+
+/// @returns the timeout of a call that ends after `time`: a short try if that is not positive.
+template <class Rep, class Period>
+constexpr std::chrono::nanoseconds timeout_of(std::chrono::duration<Rep, Period> time) noexcept {
+  const auto whole = saturate(time);
+  return whole > whole.zero() ? whole : short_try;
+}
+
+/// @returns the timeout of a call that ends at `time`.
+template <class Clock, class Duration>
+std::chrono::nanoseconds timeout_of(std::chrono::time_point<Clock, Duration> time) noexcept {
+  return timeout_of(time_left(time));
+}
+
 }  // namespace detail
 
 /// A `Duration` that every other duration converts to: rounded up, and outside its range the nearest value. So

@@ -87,13 +87,13 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// was not taken.
   template <class Rep, class Period>
   guard try_lock_for(std::string_view key, std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
-    return take(key, detail::saturate(timeout), std::move(stop));
+    return take(key, detail::timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_for`, with the time that is left now.
   template <class Clock, class Duration>
   guard try_lock_until(std::string_view key, std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    return take(key, detail::time_left(time), std::move(stop));
+    return take(key, detail::timeout_of(time), std::move(stop));
   }
 
   /// Waits for the locks of all `keys`, which are taken together or not at all, in any order without a deadlock: see

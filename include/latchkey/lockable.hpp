@@ -24,7 +24,8 @@ namespace latchkey::detail {
 /// of std, the lock belongs to the calling fiber (or plain thread), which alone unlocks it.
 ///
 /// Blocking: every call suspends the calling fiber, or blocks a plain thread. A timeout bounds the whole call, whatever
-/// the network and the servers do. Zero, a negative timeout and a time point that has passed mean: try once.
+/// the network and the servers do: one that is shorter than the ensemble needs for an answer takes no lock. Zero, a
+/// negative timeout and a time point that has passed mean: try once, as `try_lock()`, but for 200 ms at most.
 /// `nanoseconds::max()` and anything longer mean: no limit. Setting a clock during a wait has no effect on it.
 ///
 /// @throws error closed, lock_destroyed, not_authorized, authentication_failed, session_timeout_refused,
@@ -50,13 +51,13 @@ class lockable {
   /// As `lock()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
-    return me().take(saturate(timeout), std::move(stop));
+    return me().take(timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_for`, with the time that is left now.
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    return me().take(time_left(time), std::move(stop));
+    return me().take(timeout_of(time), std::move(stop));
   }
 
   /// As `lock()`. @returns the guard.
@@ -75,13 +76,13 @@ class lockable {
   /// As `try_lock_for`. @returns the guard; an empty one if the lock was not taken.
   template <class Rep, class Period>
   guard try_acquire_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
-    return me().take_guard(saturate(timeout), std::move(stop));
+    return me().take_guard(timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_until`. @returns the guard; an empty one if the lock was not taken.
   template <class Clock, class Duration>
   guard try_acquire_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    return me().take_guard(time_left(time), std::move(stop));
+    return me().take_guard(timeout_of(time), std::move(stop));
   }
 
  protected:
@@ -114,13 +115,13 @@ class shared_lockable {
   /// As `lock_shared()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
-    return me().take_shared(saturate(timeout), std::move(stop));
+    return me().take_shared(timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_shared_for`, with the time that is left now.
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    return me().take_shared(time_left(time), std::move(stop));
+    return me().take_shared(timeout_of(time), std::move(stop));
   }
 
   /// As `lock_shared()`. @returns the guard.
@@ -141,13 +142,13 @@ class shared_lockable {
   /// As `try_lock_shared_for`. @returns the guard; an empty one if the lock was not taken.
   template <class Rep, class Period>
   guard try_acquire_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
-    return me().take_shared_guard(saturate(timeout), std::move(stop));
+    return me().take_shared_guard(timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_shared_until`. @returns the guard; an empty one if the lock was not taken.
   template <class Clock, class Duration>
   guard try_acquire_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    return me().take_shared_guard(time_left(time), std::move(stop));
+    return me().take_shared_guard(timeout_of(time), std::move(stop));
   }
 
  protected:

@@ -97,19 +97,19 @@ class LATCHKEY_EXPORT semaphore {
   guard try_acquire(std::uint32_t count = 1) { return take(count, std::chrono::nanoseconds::zero(), {}); }
 
   /// As `acquire()`, for at most `timeout`, and until `stop` is requested. With a timeout of zero or less: as
-  /// `try_acquire()`.
+  /// `try_acquire()`, for half a second at most.
   /// @returns the guard; an empty one if the permits were not taken. @throws error as `acquire()`; unreachable
   template <class Rep, class Period>
   guard try_acquire_for(std::chrono::duration<Rep, Period> timeout, std::uint32_t count = 1,
                         std::stop_token stop = {}) {
-    return take(count, detail::saturate(timeout), std::move(stop));
+    return take(count, detail::timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_acquire_for`, with the time that is left now.
   template <class Clock, class Duration>
   guard try_acquire_until(std::chrono::time_point<Clock, Duration> time, std::uint32_t count = 1,
                           std::stop_token stop = {}) {
-    return take(count, detail::time_left(time), std::move(stop));
+    return take(count, detail::timeout_of(time), std::move(stop));
   }
 
   /// Changes the number of permits for all processes, those that run included. No holder loses a permit; if more are

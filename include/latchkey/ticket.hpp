@@ -64,14 +64,14 @@ class LATCHKEY_EXPORT ticket {
   template <class Rep, class Period>
   [[nodiscard]] std::optional<std::size_t> ahead_for(std::chrono::duration<Rep, Period> timeout,
                                                      std::stop_token stop = {}) {
-    return ahead_within(detail::saturate(timeout), std::move(stop));
+    return ahead_within(detail::timeout_of(timeout), std::move(stop));
   }
 
   /// As `ahead_for`, with the time that is left now.
   template <class Clock, class Duration>
   [[nodiscard]] std::optional<std::size_t> ahead_until(std::chrono::time_point<Clock, Duration> time,
                                                        std::stop_token stop = {}) {
-    return ahead_within(detail::time_left(time), std::move(stop));
+    return ahead_within(detail::timeout_of(time), std::move(stop));
   }
 
   /// Waits for the lock.
@@ -83,17 +83,18 @@ class LATCHKEY_EXPORT ticket {
   /// As `wait()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool wait(std::stop_token stop);
 
-  /// As `wait()`, for at most `timeout`; with zero, takes the lock only if the turn has come. @returns whether the lock
+  /// As `wait()`, for at most `timeout`; with zero, takes the lock only if the turn has come, and
+  /// waits 200 ms at most for the ensemble to say so. @returns whether the lock
   /// was taken.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
-    return wait_within(detail::saturate(timeout), std::move(stop));
+    return wait_within(detail::timeout_of(timeout), std::move(stop));
   }
 
   /// As `wait_for`, with the time that is left now.
   template <class Clock, class Duration>
   [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    return wait_within(detail::time_left(time), std::move(stop));
+    return wait_within(detail::timeout_of(time), std::move(stop));
   }
 
   /// As `wait()`. @returns the guard of the lock.
@@ -105,13 +106,13 @@ class LATCHKEY_EXPORT ticket {
   /// As `wait_for`. @returns the guard of the lock; an empty one if the lock was not taken.
   template <class Rep, class Period>
   guard acquire_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
-    return acquire_within(detail::saturate(timeout), std::move(stop));
+    return acquire_within(detail::timeout_of(timeout), std::move(stop));
   }
 
   /// As `wait_until`. @returns the guard of the lock; an empty one if the lock was not taken.
   template <class Clock, class Duration>
   guard acquire_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
-    return acquire_within(detail::time_left(time), std::move(stop));
+    return acquire_within(detail::timeout_of(time), std::move(stop));
   }
 
   /// Gives up the place. Does not wait for the ensemble. Does nothing if the ticket is spent.

@@ -23,10 +23,23 @@ namespace latchkey::detail {
 
 /// As the end of a call: it tries once, and waits for the ensemble's answer only.
 inline constexpr time_point at_once = time_point::min();
+/// The same, but it waits for `longest_short_try` at most.
+inline constexpr time_point shortly = at_once + duration{1};
 
-/// @returns until when a call waits: `at_once`, a time, or `never`.
+inline constexpr duration longest_short_try = std::chrono::milliseconds{200};
+
+/// @returns whether a call with that end tries once.
+constexpr bool is_try(time_point until) noexcept { return until <= shortly; }
+
+/// @returns until when a call waits: `at_once`, `shortly`, a time, or `never`.
 constexpr time_point end_of_call(duration timeout, time_point now) noexcept {
-  return timeout <= duration::zero() ? at_once : deadline_after(now, timeout);
+  if (timeout > duration::zero()) return deadline_after(now, timeout);
+  return timeout == duration::zero() ? at_once : shortly;
+}
+
+/// @returns when a try ends that has no answer. @pre is_try(until)
+inline time_point end_of_try(const client_core& core, time_point until) {
+  return core.end_of_try(until == shortly ? longest_short_try : duration::max());
 }
 
 /// What a call was granted with.
@@ -67,7 +80,7 @@ class wait_list final : waiting_line {
   wait_list& operator=(const wait_list&) = delete;
 
   /// @returns a waiter at the end of the list. When its time is over it is given to `owner.cancel()`, still waiting. A
-  /// try is bounded by the ensemble's answer, and by `client_core::end_of_try()`.
+  /// try is bounded by the ensemble's answer, and by `end_of_try()`.
   template <class Owner>
   std::shared_ptr<waiter> add(std::uint64_t fiber, time_point until, Owner& owner) {
     auto& calls = core_.waiting_calls();
@@ -77,8 +90,8 @@ class wait_list final : waiting_line {
     auto me = make();
     me->fiber = fiber;
     me->since = core_.monitor().now();
-    me->once = me->ends_by_itself = until == at_once;
-    if (until == at_once) until = core_.end_of_try();
+    me->once = me->ends_by_itself = is_try(until);
+    if (is_try(until)) until = end_of_try(core_, until);
     if (until != never) {
       me->timer = core_.monitor().at(until, [me, weak = owner.weak_from_this()] {
         me->timer = {};

@@ -102,8 +102,8 @@ class client_core final : session_listener {
   std::optional<failure> unreachable() const;
   /// A call for the lock at `path` has ended without it. Logs, once, if there has been no connection yet.
   void say_if_never_connected(const std::string& path);
-  /// @returns how long a try waits that begins now.
-  time_point end_of_try() const;
+  /// @returns how long a try waits that begins now: for `most`, or less.
+  time_point end_of_try(duration most = duration::max()) const;
 
   /// Ends every wait and grant, deletes, and closes. `on_closed` runs, with the monitor held, when that is done, or
   /// after `close_timeout`. Once it is closed: at once.

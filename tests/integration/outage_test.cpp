@@ -241,6 +241,27 @@ TEST_SUITE("outages") {
     all.join();
   }
 
+  TEST_CASE_TEMPLATE("a timeout that is not positive bounds a call when no server answers, too", Lock, mutex,
+                     fair_mutex, shared_mutex, reentrant_mutex) {
+    ensemble all{{.servers = 1}};
+    client connected{all.connect_string(), quick(30s)};
+    Lock lock{connected, "/not/positive"};
+    REQUIRE(lock.try_lock_for(patience()));
+    lock.unlock();
+    all.pause(0);
+    client unconnected{all.connect_string(), quick(30s)};
+    Lock other{unconnected, "/not/positive"};
+    for (auto* const each : {&lock, &other}) {
+      const auto begin = std::chrono::steady_clock::now();
+      CHECK_FALSE(each->try_lock_for(0s));
+      CHECK_FALSE(each->try_lock_until(begin - 1h));
+      CHECK(std::chrono::steady_clock::now() - begin < 4s);  // a try: 10 s
+    }
+    all.resume(0);
+    CHECK(lock.try_lock());
+    lock.unlock();
+  }
+
   TEST_CASE("a short wait is no line, nor any with report_waits_after zero") {
     const log_lines lines{log_level::info};
     const auto path = fresh_path();

@@ -274,6 +274,22 @@ TEST_SUITE("outage") {
     }
   }
 
+  TEST_CASE("a call whose time is over when it begins tries for 200 ms, connected or not") {
+    for (const bool connected : {true, false}) {
+      CAPTURE(connected);
+      outage_world w{10s};
+      w.client.opener->opens();
+      if (connected) w.client.opener->connects(our_session);
+      const auto call = w.call(detail::timeout_of(0s));
+      const auto late = w.call(detail::timeout_of(-1h));
+      w.client.advance(200ms - 1ns);
+      CHECK(call->what == outcome::waiting);
+      w.client.advance(1ns);
+      CHECK(call->what == outcome::refused);
+      CHECK(late->what == outcome::refused);
+    }
+  }
+
   TEST_CASE("a connection that is lost, and a session that is over, are a line each") {
     const log_lines lines{log_level::info};
     outage_world w;

@@ -49,7 +49,11 @@ TEST_SUITE("values") {
     CHECK(lock.try_lock_for(std::chrono::duration<double>::max()));
     CHECK(lock.seen == nanoseconds::max());
     CHECK(lock.try_lock_for(std::chrono::hours::min()));
-    CHECK(lock.seen == nanoseconds::min());
+    CHECK(lock.seen == detail::short_try);
+    CHECK(lock.try_lock_for(0s));
+    CHECK(lock.seen == detail::short_try);
+    CHECK(lock.try_lock());
+    CHECK(lock.seen == 0ns);
     CHECK(lock.try_lock_for(1us));
     CHECK(lock.seen == 1000ns);
     CHECK(lock.try_lock_until(std::chrono::steady_clock::time_point::max()));
