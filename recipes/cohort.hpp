@@ -80,7 +80,10 @@ class cohort : public shared_entry, public lock_calls<cohort> {
   void for_each_grant(const std::function<void(grant_state&)>& what) override;
   void let_in(time_point now) override;
   void go_on(time_point now) override;
-  void let_go() override { leave(); }
+  void let_go() override {
+    owner_.warn_of_guard();
+    leave();
+  }
   void on_lost(loss_reason why) override;
   void on_failure(const failure& why) override;
   void on_downgraded() override;

@@ -20,6 +20,7 @@ void fair_line::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
     shut_ = true;
+    owner_.warn_of_guard();
     leave();
     while (!places_.empty()) {
       const auto each = places_.back();

@@ -28,7 +28,7 @@ guard fair_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_token s
 
 void fair_mutex::unlock() noexcept { line_->unlock(); }
 
-ticket fair_mutex::enqueue() {
+ticket fair_mutex::enqueue() & {
   auto place = line_->enqueue(detail::duration::max(), {});
   if (!place) detail::throw_destroyed(path_);
   return ticket{std::move(place)};

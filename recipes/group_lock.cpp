@@ -69,6 +69,7 @@ void group_lock::shut() noexcept {
   core_->monitor().run([this] {
     shut_ = true;
     line_.fail_all(destroyed(path_));
+    owner_.warn_of_guard();
     leave();
     give_up();
     rest();

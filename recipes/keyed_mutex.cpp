@@ -78,13 +78,13 @@ keyed_mutex::keyed_mutex(client& owner, std::string root, keyed_options options)
 
 keyed_mutex::~keyed_mutex() = default;
 
-guard keyed_mutex::lock(std::string_view key) {
+guard keyed_mutex::lock(std::string_view key) & {
   auto held = take(key, std::chrono::nanoseconds::max(), {});
   if (held.grant() == latchkey::grant{}) detail::throw_destroyed(path(key));
   return held;
 }
 
-guard keyed_mutex::lock_all(std::span<const std::string_view> keys) {
+guard keyed_mutex::lock_all(std::span<const std::string_view> keys) & {
   auto held = take_all(keys, {});
   if (held.grant() == latchkey::grant{}) detail::throw_destroyed(root());
   return held;
@@ -96,7 +96,7 @@ guard keyed_mutex::take_all(std::span<const std::string_view> keys, std::stop_to
   return table->take(*all.lock, std::chrono::nanoseconds::max(), std::move(stop));
 }
 
-keyed_mutex::any_key keyed_mutex::try_lock_any(std::span<const std::string_view> keys) {
+keyed_mutex::any_key keyed_mutex::try_lock_any(std::span<const std::string_view> keys) & {
   const auto table = tables_->of(keys);
   const auto any = table->group_of(keys, detail::group_goal::first);
   any_key taken{.guard = table->take(*any.lock, std::chrono::nanoseconds::zero(), {})};

@@ -27,6 +27,9 @@ inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_p
 /// Logs that somebody else than the holder has called `unlock()` or `unlock_shared()`.
 void log_wrong_unlock(const std::string& path, const char* call);
 
+/// Warns of a lock object that is destroyed while a guard holds its lock.
+void log_guard_left(const std::string& path);
+
 /// @throws error bad_option if locks of this client cannot be handed off so
 void require_peers(client_core& core, hand_off how, const std::string& path);
 
@@ -72,6 +75,10 @@ class owner {
 
   /// It has a guard, which alone releases the lock.
   void give_guard() noexcept { guarded_ = true; }
+  /// Of the destructor of the lock object.
+  void warn_of_guard() const {
+    if (present_ && guarded_ && !grant_->ended()) log_guard_left(path_);
+  }
   /// It is no fiber any more: its guard has been moved.
   void disown() noexcept { fiber_ = new_holder(); }
 

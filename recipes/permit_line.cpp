@@ -52,6 +52,8 @@ void permit_line::shut() noexcept {
     queue_->contract().forget();
     locks_->stop();
     const auto now = core_->monitor().now();
+    const auto holds = [](const auto& each) { return each.second->held && !each.second->grant->ended(); };
+    if (std::any_of(held_.begin(), held_.end(), holds)) log_guard_left(path_);
     for (auto& [number, each] : std::exchange(held_, {})) {
       each->grant->release(now);
       each->held = false;

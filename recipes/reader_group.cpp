@@ -120,6 +120,8 @@ void reader_group::rename(std::uint64_t before, std::uint64_t after) {
 }
 
 void reader_group::let_go() {
+  const auto holds = [](const auto& each) { return each.second.guarded && !each.second.grant->ended(); };
+  if (std::any_of(members_.begin(), members_.end(), holds)) log_guard_left(path_);
   for (auto& [fiber, each] : std::exchange(members_, {})) {
     each.grant->release();
     if (each.where) each.where->end();

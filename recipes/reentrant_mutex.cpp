@@ -21,7 +21,13 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
         path_{path} {
     cohort_->open();
   }
-  void shut() noexcept { cohort_->shut(); }
+  void shut() noexcept {
+    if (!forked()) {
+      const std::lock_guard lock{mutex_};
+      if (guards_ != 0 && held_) log_guard_left(path_);
+    }
+    cohort_->shut();
+  }
 
   bool take(duration timeout, std::stop_token stop) {
     const auto me = current_fiber();

@@ -26,7 +26,7 @@ semaphore::semaphore(client& owner, std::string path, std::uint32_t permits, sem
 
 semaphore::~semaphore() { line_->shut(); }
 
-guard semaphore::acquire(std::uint32_t count) {
+guard semaphore::acquire(std::uint32_t count) & {
   auto held = take(count, std::chrono::nanoseconds::max(), {});
   if (held.grant() == grant{}) detail::throw_destroyed(path_);
   return held;

@@ -58,15 +58,21 @@ class LATCHKEY_EXPORT fair_mutex : public detail::lockable<fair_mutex> {
   /// Takes a place in the line and returns. Waits for the ensemble's answer, not for the lock. The ticket may outlive
   /// this object; its place does not.
   /// @throws error as `lock()`
-  [[nodiscard]] ticket enqueue();
+  [[nodiscard]] ticket enqueue() &;
 
   /// As `enqueue()`, for at most `timeout`, and until `stop` is requested.
   /// @returns nothing if no place was taken by then.
   template <class Rep, class Period>
   [[nodiscard]] std::optional<ticket> try_enqueue_for(std::chrono::duration<Rep, Period> timeout,
-                                                      std::stop_token stop = {}) {
+                                                      std::stop_token stop = {}) & {
     return enqueue_within(detail::saturate(timeout), std::move(stop));
   }
+
+  // The lock of a ticket must outlive it.
+  template <class... Any>
+  ticket enqueue(Any&&...) && = delete;
+  template <class... Any>
+  std::optional<ticket> try_enqueue_for(Any&&...) && = delete;
 
   /// @returns the grant of the caller that holds the lock through this object; an empty one if none does.
   grant held() const;

@@ -30,7 +30,8 @@ class linked_stop;
 ///
 /// Concurrency: as for an `int`; different threads may use it one after the other. `grant()` may be copied to others.
 ///
-/// Lifetime: may outlive the lock object, whose destructor releases the lock, and the client.
+/// Lifetime: may outlive the client. The lock object must outlive its guards: its destructor releases the lock, and logs
+/// a warning. A guard does not keep it alive, so that the end of a lock object ends all that was made from it.
 class [[nodiscard]] LATCHKEY_EXPORT guard {
  public:
   /// Holds nothing.

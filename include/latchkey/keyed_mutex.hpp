@@ -56,7 +56,7 @@ struct keyed_options {
 ///
 /// Concurrency: every member may be called from any thread and fiber.
 ///
-/// Lifetime: as for a `mutex`. Guards may outlive it; the destructor releases their locks.
+/// Lifetime: as for a `mutex`. It must outlive its guards: the destructor releases their locks.
 ///
 /// Loss: the grant of the guard tells. While the guard of a lost key lives, calls of this object for that key alone are
 /// not admitted; `lock_all()` and `try_lock_any()` are, once the ensemble grants the key.
@@ -72,27 +72,28 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// Waits for the lock of `key`, through outages and lost sessions. @returns the guard.
   /// @throws error bad_path for a key that is empty, too long, or named as an entry is; contract_mismatch if the root
   /// has another number of stripes; otherwise as `mutex::lock()`
-  guard lock(std::string_view key);
+  guard lock(std::string_view key) &;
 
   /// As `lock(key)`, until `stop` is requested. @returns the guard; an empty one if the lock was not taken.
-  guard lock(std::string_view key, std::stop_token stop) {
+  guard lock(std::string_view key, std::stop_token stop) & {
     return take(key, std::chrono::nanoseconds::max(), std::move(stop));
   }
 
   /// Takes the lock of `key` if it is free, as `mutex::try_lock()`. @returns the guard; an empty one if the lock was not
   /// taken.
-  guard try_lock(std::string_view key) { return take(key, std::chrono::nanoseconds::zero(), {}); }
+  guard try_lock(std::string_view key) & { return take(key, std::chrono::nanoseconds::zero(), {}); }
 
   /// As `lock(key)`, for at most `timeout`, and until `stop` is requested. @returns the guard; an empty one if the lock
   /// was not taken.
   template <class Rep, class Period>
-  guard try_lock_for(std::string_view key, std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+  guard try_lock_for(std::string_view key, std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) & {
     return take(key, detail::timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_for`, with the time that is left now.
   template <class Clock, class Duration>
-  guard try_lock_until(std::string_view key, std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+  guard try_lock_until(std::string_view key, std::chrono::time_point<Clock, Duration> time,
+                       std::stop_token stop = {}) & {
     return take(key, detail::timeout_of(time), std::move(stop));
   }
 
@@ -103,10 +104,10 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// @returns the guard of all: one grant, lost when one of the locks is
   /// @throws error bad_option for no keys, too many, or keys of different clients; too_large as `multi_lock`; otherwise
   /// as `lock(key)`
-  guard lock_all(std::span<const std::string_view> keys);
+  guard lock_all(std::span<const std::string_view> keys) &;
 
   /// As `lock_all(keys)`, until `stop` is requested. @returns the guard; an empty one if the locks were not taken.
-  guard lock_all(std::span<const std::string_view> keys, std::stop_token stop) {
+  guard lock_all(std::span<const std::string_view> keys, std::stop_token stop) & {
     return take_all(keys, std::move(stop));
   }
 
@@ -124,7 +125,21 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// @param keys as for `lock_all()`
   /// @returns which key was taken, and its guard
   /// @throws error as `lock_all()`
-  any_key try_lock_any(std::span<const std::string_view> keys);
+  any_key try_lock_any(std::span<const std::string_view> keys) &;
+
+  // The `keyed_mutex` of a guard must outlive it.
+  template <class... Any>
+  guard lock(Any&&...) && = delete;
+  template <class... Any>
+  guard try_lock(Any&&...) && = delete;
+  template <class... Any>
+  guard try_lock_for(Any&&...) && = delete;
+  template <class... Any>
+  guard try_lock_until(Any&&...) && = delete;
+  template <class... Any>
+  guard lock_all(Any&&...) && = delete;
+  template <class... Any>
+  any_key try_lock_any(Any&&...) && = delete;
 
   /// @returns the path of the lock of `key`, for a `queue_snapshot` or other clients. A byte that a path cannot have is
   /// written %XX, and so is the percent sign; with stripes the name is the number of the stripe.

@@ -20,8 +20,9 @@ namespace latchkey::detail {
 /// The calls that take a lock. `Lock` provides `bool take(nanoseconds timeout, stop_token)`, `guard take_guard(...)` of
 /// the same, and `path()`.
 ///
-/// `acquire()` and its kin return a `guard`, which any thread may release. With `lock()` and its kin, and with the guards
-/// of std, the lock belongs to the calling fiber (or plain thread), which alone unlocks it.
+/// `acquire()` and its kin return a `guard`, which any thread may release. The lock object must outlive it. With
+/// `lock()` and its kin, and with the guards of std, the lock belongs to the calling fiber (or plain thread), which alone
+/// unlocks it.
 ///
 /// Blocking: every call suspends the calling fiber, or blocks a plain thread. A timeout bounds the whole call, whatever
 /// the network and the servers do: one that is shorter than the ensemble needs for an answer takes no lock. Zero, a
@@ -61,29 +62,39 @@ class lockable {
   }
 
   /// As `lock()`. @returns the guard.
-  guard acquire() {
+  guard acquire() & {
     auto held = me().take_guard(std::chrono::nanoseconds::max(), {});
     if (held.grant() == latchkey::grant{}) throw_destroyed(me().path());
     return held;
   }
 
   /// As `lock(stop)`. @returns the guard; an empty one if the lock was not taken.
-  guard acquire(std::stop_token stop) { return me().take_guard(std::chrono::nanoseconds::max(), std::move(stop)); }
+  guard acquire(std::stop_token stop) & { return me().take_guard(std::chrono::nanoseconds::max(), std::move(stop)); }
 
   /// As `try_lock()`. @returns the guard; an empty one if the lock was not taken.
-  guard try_acquire() { return me().take_guard(std::chrono::nanoseconds::zero(), {}); }
+  guard try_acquire() & { return me().take_guard(std::chrono::nanoseconds::zero(), {}); }
 
   /// As `try_lock_for`. @returns the guard; an empty one if the lock was not taken.
   template <class Rep, class Period>
-  guard try_acquire_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+  guard try_acquire_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) & {
     return me().take_guard(timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_until`. @returns the guard; an empty one if the lock was not taken.
   template <class Clock, class Duration>
-  guard try_acquire_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+  guard try_acquire_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) & {
     return me().take_guard(timeout_of(time), std::move(stop));
   }
+
+  // The lock of a guard must outlive it.
+  template <class... Any>
+  guard acquire(Any&&...) && = delete;
+  template <class... Any>
+  guard try_acquire(Any&&...) && = delete;
+  template <class... Any>
+  guard try_acquire_for(Any&&...) && = delete;
+  template <class... Any>
+  guard try_acquire_until(Any&&...) && = delete;
 
  protected:
   lockable() = default;
@@ -125,31 +136,41 @@ class shared_lockable {
   }
 
   /// As `lock_shared()`. @returns the guard.
-  guard acquire_shared() {
+  guard acquire_shared() & {
     auto held = me().take_shared_guard(std::chrono::nanoseconds::max(), {});
     if (held.grant() == latchkey::grant{}) throw_destroyed(me().path());
     return held;
   }
 
   /// As `lock_shared(stop)`. @returns the guard; an empty one if the lock was not taken.
-  guard acquire_shared(std::stop_token stop) {
+  guard acquire_shared(std::stop_token stop) & {
     return me().take_shared_guard(std::chrono::nanoseconds::max(), std::move(stop));
   }
 
   /// As `try_lock_shared()`. @returns the guard; an empty one if the lock was not taken.
-  guard try_acquire_shared() { return me().take_shared_guard(std::chrono::nanoseconds::zero(), {}); }
+  guard try_acquire_shared() & { return me().take_shared_guard(std::chrono::nanoseconds::zero(), {}); }
 
   /// As `try_lock_shared_for`. @returns the guard; an empty one if the lock was not taken.
   template <class Rep, class Period>
-  guard try_acquire_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+  guard try_acquire_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) & {
     return me().take_shared_guard(timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_shared_until`. @returns the guard; an empty one if the lock was not taken.
   template <class Clock, class Duration>
-  guard try_acquire_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+  guard try_acquire_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) & {
     return me().take_shared_guard(timeout_of(time), std::move(stop));
   }
+
+  // The lock of a guard must outlive it.
+  template <class... Any>
+  guard acquire_shared(Any&&...) && = delete;
+  template <class... Any>
+  guard try_acquire_shared(Any&&...) && = delete;
+  template <class... Any>
+  guard try_acquire_shared_for(Any&&...) && = delete;
+  template <class... Any>
+  guard try_acquire_shared_until(Any&&...) && = delete;
 
  protected:
   shared_lockable() = default;

@@ -83,10 +83,10 @@ class LATCHKEY_EXPORT semaphore {
   /// @throws error bad_option if `count` is zero, more than there are, or than `most_at_once`; contract_mismatch; closed,
   ///         lock_destroyed, not_authorized, authentication_failed, session_timeout_refused, parent_is_ephemeral,
   ///         queue_exhausted, refused
-  guard acquire(std::uint32_t count = 1);
+  guard acquire(std::uint32_t count = 1) &;
 
   /// As `acquire()`, until `stop` is requested. @returns the guard; an empty one if the permits were not taken.
-  guard acquire(std::stop_token stop, std::uint32_t count = 1) {
+  guard acquire(std::stop_token stop, std::uint32_t count = 1) & {
     return take(count, std::chrono::nanoseconds::max(), std::move(stop));
   }
 
@@ -94,23 +94,33 @@ class LATCHKEY_EXPORT semaphore {
   /// are too few. Also fails while another client is just about to be granted its permit.
   /// @returns the guard; an empty one if the permits were not taken.
   /// @throws error as `acquire()`; unreachable
-  guard try_acquire(std::uint32_t count = 1) { return take(count, std::chrono::nanoseconds::zero(), {}); }
+  guard try_acquire(std::uint32_t count = 1) & { return take(count, std::chrono::nanoseconds::zero(), {}); }
 
   /// As `acquire()`, for at most `timeout`, and until `stop` is requested. With a timeout of zero or less: as
   /// `try_acquire()`, for half a second at most.
   /// @returns the guard; an empty one if the permits were not taken. @throws error as `acquire()`; unreachable
   template <class Rep, class Period>
   guard try_acquire_for(std::chrono::duration<Rep, Period> timeout, std::uint32_t count = 1,
-                        std::stop_token stop = {}) {
+                        std::stop_token stop = {}) & {
     return take(count, detail::timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_acquire_for`, with the time that is left now.
   template <class Clock, class Duration>
   guard try_acquire_until(std::chrono::time_point<Clock, Duration> time, std::uint32_t count = 1,
-                          std::stop_token stop = {}) {
+                          std::stop_token stop = {}) & {
     return take(count, detail::timeout_of(time), std::move(stop));
   }
+
+  // The semaphore of a guard must outlive it.
+  template <class... Any>
+  guard acquire(Any&&...) && = delete;
+  template <class... Any>
+  guard try_acquire(Any&&...) && = delete;
+  template <class... Any>
+  guard try_acquire_for(Any&&...) && = delete;
+  template <class... Any>
+  guard try_acquire_until(Any&&...) && = delete;
 
   /// Changes the number of permits for all processes, those that run included. No holder loses a permit; if more are
   /// held than there are now, the next is granted when few enough are. What the ensemble had answered before counts as

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guards, and unlocking by the wrong thread.
+#include <latchkey/fair_mutex.hpp>
 #include <latchkey/guard.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
@@ -201,7 +202,9 @@ TEST_SUITE("guard") {
     CHECK(second);
   }
 
-  LATCHKEY_TEST_CASES("a guard may outlive its lock and its client", kind, guarded()) {
+  LATCHKEY_TEST_CASES("a guard that outlives its lock holds nothing, which is logged, and may outlive its client", kind,
+                      guarded()) {
+    const log_lines log{log_level::warning};
     const auto path = fresh_path();
     guard held;
     {
@@ -212,6 +215,7 @@ TEST_SUITE("guard") {
     }
     CHECK_FALSE(held);
     held.release();
+    CHECK(log.with("a lock object was destroyed while a guard of it held the lock").size() == 1);
     CHECK(eventually([&] { return queue_at(path).empty(); }));
   }
 

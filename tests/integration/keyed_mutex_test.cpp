@@ -82,8 +82,10 @@ TEST_SUITE("keyed mutex") {
   TEST_CASE("a root that is a container gets a child that keeps it, and any other number of stripes is refused") {
     const auto root = fresh_path();
     client owner{servers().connect_string(), quick()};
-    (void)mutex{owner, root + "/a"}.acquire();
-    CHECK(keyed_mutex{owner, root}.try_lock("a"));
+    mutex a{owner, root + "/a"};
+    (void)a.acquire();
+    keyed_mutex same{owner, root};
+    CHECK(same.try_lock("a"));
     CHECK(servers().get(root) == R"({"stripes":0})");
     const auto children = servers().children(root);
     CHECK(std::find(children.begin(), children.end(), "%keep") != children.end());
@@ -164,7 +166,7 @@ TEST_SUITE("keyed mutex") {
     CHECK(queue.holders()[0].session == first.session_id());
     CHECK(ask_to_release(second, path) == 1);
     CHECK(eventually([&] { return held.grant().asked_to_release(); }));
-    CHECK_FALSE(mutex{second, path}.try_acquire());
+    CHECK_FALSE(mutex{second, path}.try_lock());
     (void)locks.lock("c");
     const auto metrics = first.metrics();
     REQUIRE(metrics.locks.size() == 1);

@@ -216,7 +216,8 @@ TEST_SUITE("metrics") {
     counted_lock w;
     mutex other{w.one, w.path + "/a"};
     other.acquire().release();
-    mutex{w.one, w.path + "/b"}.acquire().release();
+    mutex b{w.one, w.path + "/b"};
+    b.acquire().release();
     const auto now = w.one.metrics();
     CHECK(now.connections == 1);
     CHECK(now.sessions == 1);

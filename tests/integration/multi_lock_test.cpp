@@ -129,7 +129,8 @@ TEST_SUITE("groups") {
     options.authentication = {{"digest", "alice:secret"}};
     options.acl = {{"auth", "", "cdrwa"}, {"world", "anyone", "r"}};
     client alice{servers().connect_string(), options};
-    mutex{alice, forbidden}.acquire().release();
+    mutex made{alice, forbidden};
+    made.acquire().release();
     REQUIRE(queued(forbidden, 0));
     multi_lock refused{owner, {{paths[0]}, {forbidden}, {paths[2]}}};
     for (int i = 0; i < 2; ++i) {

@@ -85,7 +85,7 @@ TEST_CASE("a key that is held is refused to a try, a timeout and a stop, and oth
   CHECK(here.objects() == 1);
   CHECK(there.objects() == 0);
   CHECK(queue_snapshot{two, there.path("a"), 10s}.holders().size() == 1);
-  CHECK(mutex{two, here.path("b")}.try_acquire());
+  CHECK(mutex{two, here.path("b")}.try_lock());
 }
 
 TEST_CASE("a fiber that holds a key is refused to wait for it, or for another one of its stripe") {
@@ -141,7 +141,7 @@ TEST_CASE("of processes with different numbers of stripes those of one number go
     client one{ensemble};
     client two{ensemble};
     // So that the locks are granted before the number is written.
-    (void)mutex{one, "/keys/0"}.try_acquire();
+    (void)mutex{one, "/keys/0"}.try_lock();
     keyed_mutex here{one, root, {.stripes = 1}};
     keyed_mutex there{two, root};
     guard first, second;
@@ -168,8 +168,8 @@ TEST_CASE("a function says which ensemble has a key") {
   CHECK(keys.objects() == 2);
   CHECK(first.children(root) == std::vector<std::string>{"a"});
   CHECK(second.children(root) == std::vector<std::string>{"z"});
-  CHECK_FALSE(mutex{two, "/keys/z"}.try_acquire());
-  CHECK(mutex{one, "/keys/z"}.try_acquire());
+  CHECK_FALSE(mutex{two, "/keys/z"}.try_lock());
+  CHECK(mutex{one, "/keys/z"}.try_lock());
   two.close();
   CHECK_FALSE(z);
   CHECK(a);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 #include <latchkey/error.hpp>
+#include <latchkey/fair_mutex.hpp>
 #include <latchkey/fencing_token.hpp>
+#include <latchkey/keyed_mutex.hpp>
 #include <latchkey/lockable.hpp>
+#include <latchkey/semaphore.hpp>
+#include <latchkey/shared_mutex.hpp>
 
 #include <limits>
 
@@ -23,6 +27,35 @@ struct recorder : detail::lockable<recorder> {
   }
   nanoseconds seen{};
 };
+
+// The guard of a temporary would hold nothing.
+template <class Lock>
+concept gives_guards = requires {
+  std::declval<Lock>().acquire();
+}
+|| requires { std::declval<Lock>().try_acquire(); }
+|| requires { std::declval<Lock>().try_acquire_for(1s); }
+|| requires { std::declval<Lock>().try_acquire_until(std::chrono::steady_clock::now()); };
+template <class Lock>
+concept gives_guards_to_readers = requires {
+  std::declval<Lock>().acquire_shared(std::stop_token{});
+}
+|| requires { std::declval<Lock>().try_acquire_shared(); };
+template <class Lock>
+concept gives_guards_of_keys = requires {
+  std::declval<Lock>().lock("key");
+}
+|| requires { std::declval<Lock>().try_lock_for("key", 1s); };
+template <class Lock>
+concept gives_tickets = requires {
+  std::declval<Lock>().enqueue();
+};
+
+static_assert(gives_guards<recorder&> && !gives_guards<recorder>);
+static_assert(gives_guards<semaphore&> && !gives_guards<semaphore>);
+static_assert(gives_guards_to_readers<shared_mutex&> && !gives_guards_to_readers<shared_mutex>);
+static_assert(gives_guards_of_keys<keyed_mutex&> && !gives_guards_of_keys<keyed_mutex>);
+static_assert(gives_tickets<fair_mutex&> && !gives_tickets<fair_mutex>);
 
 }  // namespace
 
