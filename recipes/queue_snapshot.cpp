@@ -88,9 +88,11 @@ class holder_count {
   bool open_ = true;  // so far all read
 };
 
-/// @returns those who hold permits of a semaphore, then those who wait for their turn. Leases beyond the recorded number
+/// @param queue of a lock that has the same path by mistake
+/// @returns those who hold permits of a semaphore, then that queue, then those who wait for their turn. Leases beyond the recorded number
 /// are those of the first who waits.
-std::vector<candidate> list_semaphore(detail::client_core& core, const std::string& path, detail::duration timeout) {
+std::vector<candidate> list_semaphore(detail::client_core& core, const std::string& path,
+                                      const std::vector<candidate>& queue, detail::duration timeout) {
   const auto absolute = core.absolute(path);
   const auto folder = [&](std::string_view name) {
     return detail::request{.kind = detail::operation::children,
@@ -100,6 +102,7 @@ std::vector<candidate> list_semaphore(detail::client_core& core, const std::stri
       core, path, {folder(permit_folder), folder(turns), {.kind = detail::operation::get, .path = absolute}}, timeout);
   auto all = in_order(listed[0].children, permit_folder);
   if (const auto most = detail::permits_agreement.read(listed[2].data); most && *most < all.size()) all.resize(*most);
+  all.insert(all.end(), queue.begin(), queue.end());
   for (auto& each : in_order(listed[1].children, turns)) all.push_back(std::move(each));
   return all;
 }
@@ -113,9 +116,11 @@ std::vector<candidate> list(detail::client_core& core, const std::string& path, 
       {{.kind = detail::operation::sync, .path = absolute}, {.kind = detail::operation::children, .path = absolute}},
       timeout);
   const auto& children = listed.back().children;
+  const auto queue = in_order(children);
   if (std::find(children.begin(), children.end(), permit_folder.substr(0, permit_folder.size() - 1)) == children.end())
-    return in_order(children);
-  return list_semaphore(core, path, detail::time_until(end, core.monitor().now()));
+    return queue;
+  if (!queue.empty()) core.monitor().run([&] { core.say_if_semaphore(absolute, children); });
+  return list_semaphore(core, path, queue, detail::time_until(end, core.monitor().now()));
 }
 
 std::string_view name_of_lock(contender::kind kind) noexcept {

@@ -40,6 +40,7 @@ void queue_entry::decide(const reply& listed) {
     return;
   }
   if (peers()) peers()->departures().listed(*path_, listed.children);
+  core_->say_if_semaphore(*path_, listed.children);
   if (refuse_behind_own(listed.children)) return;
   auto verdict = admit(listed.children, last_component(node_), *kind_);
   // Nor is a node behind that we are about to delete.

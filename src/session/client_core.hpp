@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,8 @@ class client_core final : session_listener {
   bool is_cut_off() const noexcept { return session_.ever_connected() && !session_.connected(); }
   /// @returns why a try fails now: the outage has lasted too long for a `false`; nothing otherwise.
   std::optional<failure> unreachable() const;
+  /// A list of the path of a lock has contenders. Warns, once for each path, if it is that of a semaphore, too.
+  void say_if_semaphore(const std::string& path, const std::vector<std::string>& children);
   /// A call for the lock at `path` has ended without it. Logs, once, if there has been no connection yet.
   void say_if_never_connected(const std::string& path);
   /// @returns how long a try waits that begins now: for `most`, or less.
@@ -178,6 +181,7 @@ class client_core final : session_listener {
   detail::waiting_calls waiting_calls_;
   std::optional<detail::peers> peers_;
   bool said_never_connected_ = false;
+  std::set<std::string> said_semaphore_;  // of these paths
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;

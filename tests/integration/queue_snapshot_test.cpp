@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
+#include <latchkey/semaphore.hpp>
 
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <doctest/doctest.h>
 #include <latchkey/testing/raw_client.hpp>
 
+#include "log_lines.hpp"
 #include "support/family.hpp"
 #include "support/reached.hpp"
 #include "support/writer_behind_readers.hpp"
@@ -147,6 +149,24 @@ TEST_SUITE("queue snapshot") {
     CHECK(queue_snapshot(owner, path).holders().empty());
     CHECK(error_of([&] { queue_snapshot(owner, "/a//b"); }) == errc::bad_path);
     CHECK(error_of([&] { ask_to_release(owner, ""); }) == errc::bad_path);
+  }
+
+  TEST_CASE("of a path that is used as a lock and as a semaphore it shows both, and the log says so") {
+    const log_lines lines{log_level::warning};
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick()};
+    semaphore permits{owner, path, 1};
+    const auto permit = permits.acquire();
+    mutex lock{owner, path};
+    const auto held = lock.acquire();
+    const auto warnings = [&] { return lines.with("used as a lock and as a semaphore").size(); };
+    CHECK(warnings() == 1);
+    const queue_snapshot both{owner, path};
+    CHECK(both.holders().size() == 2);
+    CHECK(warnings() == 1);
+    client other{servers().connect_string(), quick()};
+    CHECK(queue_snapshot{other, path}.holders().size() == 2);
+    CHECK(warnings() == 2);
   }
 
   LATCHKEY_TEST_CASES("after a failed try it says who has the lock", kind, family()) {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "log_lines.hpp"
 #include "support/permit_world.hpp"
 
 namespace latchkey::testing {
@@ -284,6 +285,24 @@ TEST_SUITE("permits") {
       who.leave(call);
     }
     CHECK(w.is_clean());
+  }
+
+  TEST_CASE("a path that is used as a lock and as a semaphore is logged, once") {
+    const log_lines lines{log_level::warning};
+    permit_world w;
+    simulated_lock lock{w.one, "/s", {}};
+    REQUIRE(w.calm_world::ends(lock.enter(1, contender_kind::lock), outcome::granted));
+    CHECK(lines.all().empty());
+    const auto held = w.take(w.ours);
+    lock.leave(1, contender_kind::lock);
+    w.settle();
+    for (int i = 0; i < 2; ++i) {
+      REQUIRE(w.calm_world::ends(lock.enter(1, contender_kind::lock), outcome::granted));
+      lock.leave(1, contender_kind::lock);
+      w.settle();
+    }
+    CHECK(lines.with("used as a lock and as a semaphore").size() == 1);
+    w.ours.leave(held);
   }
 }
 
