@@ -28,7 +28,9 @@ cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_ki
     : shared_entry{std::move(core), std::move(path), kind, counts, options.linger, options.max_hold, options.how},
       most_turns_{options.turns},
       record_{options.record},
-      owner_{core_, path_, counts_} {}
+      owner_{core_, path_, counts_} {
+  line_.ask_for_owner([this] { return owner_.abandoned(); });
+}
 
 // Callers ----------
 

@@ -14,7 +14,9 @@ fair_line::fair_line(std::shared_ptr<client_core> core, std::string path, const 
       line_{*core_, path_, rule_of(contender_kind::lock), counts_},
       owner_{core_, path_, counts_},
       limit_{core_->monitor(), max_hold},
-      anticipation_{how} {}
+      anticipation_{how} {
+  line_.ask_for_owner([this] { return owner_.abandoned(); });
+}
 
 void fair_line::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());

@@ -57,6 +57,7 @@ group_lock::group_lock(std::shared_ptr<client_core> core, std::vector<group_memb
       limit_{core_->monitor(), options.max_hold} {
   if (options.max_hold < duration::zero())
     throw error{errc::bad_option, "the option max_hold must not be negative", path_};
+  line_.ask_for_owner([this] { return owner_.abandoned(); });
   line_.when_long([this](duration waited, std::size_t calls) {
     for (const auto index : places_ ? places_->waiting() : std::vector<std::size_t>{}) {
       look_into_long_wait(*core_, members_[index].path, rule_of(members_[index].kind), waited, calls);

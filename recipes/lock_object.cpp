@@ -9,12 +9,16 @@
 
 namespace latchkey::detail {
 
-void log_wrong_unlock(const std::string& path, const char* call) {
+void log_wrong_unlock(const std::string& path, const char* call, bool abandoned) {
+  const auto* const advice =
+      abandoned
+          ? "the one that has is at its end, so only the destructor of the lock object releases the lock now; take "
+            "it with acquire()"
+          : "unlock it on the fiber that has, or take it with acquire()";
   log(log_level::error,
-      fmt::format(
-          "{} was called by a fiber that has not locked it, and was ignored; unlock it on the fiber that has, or "
-          "take it with acquire(), whose guard any thread may release",
-          call),
+      fmt::format("{} was called by a fiber that has not locked it, and was ignored; {}, whose guard any thread may "
+                  "release",
+                  call, advice),
       {{"path", path}});
 }
 

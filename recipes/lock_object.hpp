@@ -25,7 +25,8 @@ inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_p
 }
 
 /// Logs that somebody else than the holder has called `unlock()` or `unlock_shared()`.
-void log_wrong_unlock(const std::string& path, const char* call);
+/// @param abandoned whether the holder cannot call it: it has ended
+void log_wrong_unlock(const std::string& path, const char* call, bool abandoned = false);
 
 /// Warns of a lock object that is destroyed while a guard holds its lock.
 void log_guard_left(const std::string& path);
@@ -35,6 +36,7 @@ void require_peers(client_core& core, hand_off how, const std::string& path);
 
 /// Stands for a holder that is no fiber: a guard that has been moved. Unlike any fiber.
 std::uint64_t new_holder() noexcept;
+constexpr bool is_new_holder(std::uint64_t holder) noexcept { return holder >> 63 != 0; }
 
 /// The caller that holds a lock object, until it unlocks: also after a loss. With the monitor held.
 class owner {
@@ -47,6 +49,8 @@ class owner {
   bool is(const grant& what) const { return present_ && current() == what; }
   /// @returns whether `unlock()` on this fiber is for it: not if it has a guard.
   bool unlocks(std::uint64_t fiber) const noexcept { return is(fiber) && !guarded_; }
+  /// @returns whether it has ended without `unlock()`.
+  bool abandoned() const { return present_ && !guarded_ && !is_new_holder(fiber_) && has_ended(fiber_); }
   grant current() const { return present_ ? grant_->as_grant() : grant{}; }
   /// @pre it is there
   grant_state& state() const noexcept { return *grant_; }
@@ -126,12 +130,13 @@ class lock_calls : public guarded {
   /// Logs an error, and does nothing else, if the calling fiber does not hold the lock, or holds it with a guard.
   void unlock() noexcept {
     const auto fiber = current_fiber();
+    bool abandoned = false;
     const bool is_holder = own().forked() || own().run([&] {
-      if (!me().holder().unlocks(fiber)) return false;
-      me().leave();
-      return true;
+      if (me().holder().unlocks(fiber)) return me().leave(), true;
+      abandoned = me().holder().abandoned();
+      return false;
     });
-    if (!is_holder) log_wrong_unlock(me().path_, "unlock()");
+    if (!is_holder) log_wrong_unlock(me().path_, "unlock()", abandoned);
   }
 
   grant held() {

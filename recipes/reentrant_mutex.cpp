@@ -59,7 +59,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   guard take_guard(duration timeout, std::stop_token stop) {
     if (!take(timeout, std::move(stop))) return {};
     const std::lock_guard lock{mutex_};
-    ++guards_;
+    if (++guards_ == depth_) cohort_->disown(0, held_);
     return make_guard(shared_from_this(), held_, 0);
   }
 
@@ -87,6 +87,13 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
       cohort_->disown(0, what);
     }
     return 0;
+  }
+
+  /// @returns whether the fiber that holds it has ended.
+  bool abandoned() const {
+    if (forked()) return false;
+    const std::lock_guard lock{mutex_};
+    return owner_ != nobody && depth_ != guards_ && has_ended(owner_);
   }
 
   std::size_t depth() const noexcept {
@@ -137,7 +144,7 @@ guard reentrant_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_to
 }
 
 void reentrant_mutex::unlock() noexcept {
-  if (!state_->unlock()) detail::log_wrong_unlock(path_, "unlock()");
+  if (!state_->unlock()) detail::log_wrong_unlock(path_, "unlock()", state_->abandoned());
 }
 
 void reentrant_mutex::unlock_checked() {

@@ -9,6 +9,7 @@
 #include <boost/fiber/context.hpp>
 #include <boost/fiber/fss.hpp>
 
+#include "bridge/living.hpp"
 #include "bridge/wait_point.hpp"
 
 namespace latchkey::detail {
@@ -45,7 +46,8 @@ std::atomic<std::uint64_t> last_number{0};
 
 /// Never destroyed: fibers may end later than static objects do.
 boost::fibers::fiber_specific_ptr<char>& identity() {
-  static auto& instance = *new boost::fibers::fiber_specific_ptr<char>{[](char*) {}};
+  static auto& instance = *new boost::fibers::fiber_specific_ptr<char>{
+      [](char* number) { living::all().remove(reinterpret_cast<std::uintptr_t>(number)); }};
   return instance;
 }
 
@@ -70,6 +72,7 @@ class anchored_thread {
   }
   ~anchored_thread() {
     number_here = reinterpret_cast<std::uintptr_t>(identity().get());
+    living::all().remove(number_here);
     scheduler_here = scheduler::gone;
     anchor_->wait_until_nobody_is_inside();
     anchor_here = nullptr;
@@ -123,6 +126,7 @@ struct last_of_main {
   }
   if (const auto* const known = identity().get()) return reinterpret_cast<std::uintptr_t>(known);
   const std::uintptr_t number = ++last_number;
+  living::all().add(number);
   identity().reset(reinterpret_cast<char*>(number));
   return number;
 }

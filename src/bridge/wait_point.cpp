@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "bridge/living.hpp"
+
 #ifndef LATCHKEY_WITHOUT_FIBERS
 #include <thread>
 
@@ -13,6 +15,8 @@
 namespace latchkey::detail {
 
 wait_point::~wait_point() = default;
+
+bool has_ended(std::uint64_t fiber) { return !living::all().has(fiber); }
 
 void wait_point::block() {
   std::unique_lock lock{mutex_};
@@ -42,8 +46,13 @@ late_call::~late_call() = default;
 
 std::uint64_t current_fiber() {
   static std::atomic<std::uint64_t> last{0};
-  thread_local const std::uint64_t identity = ++last;
-  return identity;
+  struct numbered {
+    const std::uint64_t number = ++last;
+    numbered() { living::all().add(number); }
+    ~numbered() { living::all().remove(number); }
+  };
+  thread_local const numbered thread;
+  return thread.number;
 }
 
 #else

@@ -68,4 +68,7 @@ class late_call {
 /// never used again, and the same after the fiber has moved to another thread.
 std::uint64_t current_fiber();
 
+/// @returns whether that fiber, or thread, has ended.
+bool has_ended(std::uint64_t fiber);
+
 }  // namespace latchkey::detail

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/escape.hpp"
+#include "base/log.hpp"
 #include "base/sole_owner.hpp"
 #include "queue/long_wait.hpp"
 
@@ -78,6 +79,13 @@ bool wait_list::on_round(time_point now) {
   const auto waited = now - line_.front()->since;
   if (!core_.waiting_calls().is_long(waited)) return false;
   next_report_ = now + waited;
+  if (abandoned_ && abandoned_()) {
+    log(log_level::warning,
+        "a call has been waiting long for a lock whose owner has ended without unlock(); only the destructor of the "
+        "lock "
+        "object releases the lock now; take it with acquire(), whose guard any thread may release",
+        {{"path", path_}, {"waited_ms", waited}, {"waiting_calls", line_.size()}});
+  }
   if (look_) {
     look_(waited, line_.size());
   } else {

@@ -118,6 +118,9 @@ class wait_list final : waiting_line {
   /// the queue at `path`.
   void when_long(std::function<void(duration waited, std::size_t calls)> look) { look_ = std::move(look); }
 
+  /// @param abandoned whether the caller that holds the lock through this object has ended without `unlock()`
+  void ask_for_owner(std::function<bool()> abandoned) { abandoned_ = std::move(abandoned); }
+
   /// Refuses the waiters that try once.
   void refuse_tries();
   /// Fails every waiter.
@@ -141,6 +144,7 @@ class wait_list final : waiting_line {
   bool listed_ = false;       // in `waiting_calls`
   time_point next_report_{};  // not before
   std::function<void(duration, std::size_t)> look_;
+  std::function<bool()> abandoned_;
   waiter::line line_;
   waiter::line spare_;  // concluded ones, the oldest first
 };

@@ -145,6 +145,34 @@ TEST_SUITE("guard") {
     CHECK(w.is_free());
   }
 
+  TEST_CASE_TEMPLATE("that the thread that locked has ended is logged, by unlock() and by a call that waits", Lock,
+                     mutex, fair_mutex, shared_mutex, reentrant_mutex) {
+    const log_lines log{log_level::warning};
+    const auto path = fresh_path();
+    auto options = quick();
+    options.report_waits_after = 200ms;
+    client owner{servers().connect_string(), options};
+    client other{servers().connect_string(), options};
+    Lock rival{other, path};
+    {
+      Lock lock{owner, path};
+      elsewhere([&] { lock.lock(); });
+      lock.unlock();
+      CHECK(log.with("the one that has is at its end").size() == 1);
+      std::stop_source stop;
+      std::thread waiting{[&] { CHECK_FALSE(lock.lock(stop.get_token())); }};
+      CHECK(eventually([&] { return !log.with("whose owner has ended without unlock()").empty(); }));
+      stop.request_stop();
+      waiting.join();
+      CHECK_FALSE(rival.try_lock());
+      const auto mine = lock.held();
+      elsewhere([&] { lock.unlock(); });
+      CHECK(mine);
+    }
+    CHECK(rival.try_lock_for(patience()));
+    rival.unlock();
+  }
+
   TEST_CASE("unlock() gives back no level of a reentrant mutex that has a guard") {
     const log_lines log;
     two_clients<reentrant_mutex> w;
