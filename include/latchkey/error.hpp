@@ -20,7 +20,7 @@ enum class errc {
   bad_option,               ///< an option outside its range
   unresolvable_host,        ///< none of the host names in the connect string resolves
   session_timeout_refused,  ///< the ensemble's limits do not allow the requested session timeout
-  authentication_failed,    ///< the ensemble does not accept the credentials
+  authentication_failed,    ///< the ensemble does not accept the credentials, or demands others
   not_authorized,           ///< the ACL of a znode denies what a lock needs
   parent_is_ephemeral,      ///< a parent in the path is an ephemeral node, which cannot have children
   queue_exhausted,          ///< the sequence numbers of the path are used up: delete the path, or use another one

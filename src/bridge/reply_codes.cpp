@@ -60,10 +60,6 @@ constexpr auto named_codes = std::to_array<named_code>({
 
 reply_code to_reply_code(int rc) noexcept {
   switch (rc) {
-    case ZNOAUTH:
-    case ZSESSIONCLOSEDREQUIRESASLAUTH:  // the server wants credentials of another kind, in every session anew
-      return reply_code::no_permission;
-
     case ZTHROTTLEDOP:  // "not executed at all"
       return reply_code::not_sent;
 

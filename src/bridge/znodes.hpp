@@ -28,12 +28,13 @@ enum class reply_code : std::int32_t {
   no_children_for_ephemerals = -108,  ///< the parent is an ephemeral node
   node_exists = -110,
   not_empty = -111,
-  invalid_acl = -114,     ///< the server cannot use the ACL: an unknown scheme, or nobody is authenticated
-  quota_exceeded = -125,  ///< the path, or one above it, may have no more nodes, or bytes
-  bad_arguments = -8,     ///< the server refuses the path or other arguments
-  unimplemented = -6,     ///< the server does not know the request: it is too old, or extended types are off
-  not_sent = 1,           ///< it surely had no effect: it never left
-  unknown_outcome = -4,   ///< the connection was lost: it may have had its effect, now or later
+  invalid_acl = -114,              ///< the server cannot use the ACL: an unknown scheme, or nobody is authenticated
+  authentication_demanded = -124,  ///< the server closes the connection: it serves authenticated sessions only
+  quota_exceeded = -125,           ///< the path, or one above it, may have no more nodes, or bytes
+  bad_arguments = -8,              ///< the server refuses the path or other arguments
+  unimplemented = -6,              ///< the server does not know the request: it is too old, or extended types are off
+  not_sent = 1,                    ///< it surely had no effect: it never left
+  unknown_outcome = -4,            ///< the connection was lost: it may have had its effect, now or later
   session_over = -112,  ///< the session has expired, was refused or closed: it had no effect that outlives the session
 };
 

@@ -140,6 +140,15 @@ void client_core::on_session_over(session_end why) {
             {}},
            loss_reason::access_revoked);
       break;
+    case session_end::authentication_demanded:
+      fail(
+          {errc::authentication_failed,
+           "the servers demand authentication that this client has not given (ZSESSIONCLOSEDREQUIRESASLAUTH -124), and "
+           "close its connections; set client_options::authentication to a scheme of their enforce.auth.schemes (the "
+           "C client has no SASL here)",
+           {}},
+          loss_reason::access_revoked);
+      break;
     case session_end::timeout_refused:
       fail({errc::session_timeout_refused, describe_refusal(options_, session_.info().timeout), {}},
            loss_reason::session_expired);

@@ -24,7 +24,7 @@
 namespace latchkey::detail {
 
 /// Why a session has ended.
-enum class session_end { expired, auth_failed, timeout_refused };
+enum class session_end { expired, auth_failed, authentication_demanded, timeout_refused };
 
 /// Told of the session, with the monitor held.
 class session_listener {

@@ -117,6 +117,7 @@ void session::not_sent(waiting& what, reply_code code) {
 void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
   monitor_.run([&] {
     if (epoch != epoch_) return;
+    if (with.code == reply_code::authentication_demanded && !closing_) return end(session_end::authentication_demanded);
     answered_ = true;
     if (!is_lost(with.code)) silence_.answered();
     answer_refused(id);

@@ -50,6 +50,7 @@ void fake_ensemble::elect(duration length) {
 void fake_ensemble::expire(std::int64_t session) { leader_.end_session(leader_.session(session)); }
 
 void fake_ensemble::heal() {
+  authentication_demanded_ = false;
   plan_ = plan_.without_faults();
   credentials_refused_ = false;
   opens_to_fail_ = 0;

@@ -146,6 +146,7 @@ class fake_session final : public server_side {
   void on_event(detail::watch_event event, path_id path) override;
   void on_server_closes() override;
   void on_arrival(std::uint64_t connection);
+  void demand_authentication();
   void on_ping(std::uint64_t connection);
   void forward();
   void decide(packet& asked);
@@ -198,7 +199,8 @@ class fake_session final : public server_side {
   std::size_t forwardable_ = 0;  // packets that have come to the leader's door
   std::size_t served_ = 0;       // their answers are on the wire
   bool stuck_ = false;
-  bool heard_of_ = false;  // the leader has had a packet of this connection
+  bool turned_out_ = false;  // the server reads no more, and closes the connection
+  bool heard_of_ = false;    // the leader has had a packet of this connection
   std::deque<message> inbox_;
 };
 

@@ -61,7 +61,7 @@ void fake_session::establish(std::uint64_t connection, fake_server& server) {
   agree(server);
   server_ = &server;
   server.attach(*this);
-  stuck_ = heard_of_ = false;
+  stuck_ = heard_of_ = turned_out_ = false;
   arrived_ = considered_ = forwardable_ = served_ = 0;
   last_arrival_ = last_forward_ = last_delivery_ = time().now();
   time().after(plan().network.draw(time().random()), [this, connection] { on_linked(connection); });

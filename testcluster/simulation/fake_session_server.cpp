@@ -12,8 +12,9 @@ using detail::reply_code;
 using detail::watch_event;
 
 void fake_session::on_arrival(std::uint64_t connection) {
-  if (connection != connection_) return;
+  if (connection != connection_ || turned_out_) return;
   if (in_hole()) return when_passable(hole_until_, [this, connection] { on_arrival(connection); });
+  if (ensemble_.authentication_demanded()) return demand_authentication();
   auto& asked = packets_[arrived_];
   const bool is_request = asked.kind == packet_kind::request;
   if (is_request && (trapped(asked.what, trap::lost_before_effect) || time().random().chance(plan().lost_before))) {
@@ -37,6 +38,22 @@ void fake_session::on_arrival(std::uint64_t connection) {
     });
   }
   serve();
+}
+
+/// AuthenticationHelper.enforceAuthentication. The C client ends a connection on which an answer overtakes another.
+void fake_session::demand_authentication() {
+  turned_out_ = true;
+  considered_ = ++arrived_;
+  if (served_ + 1 == arrived_) {
+    ++served_;
+    message last;
+    last.answer.code = reply_code::authentication_demanded;
+    last.zxid = server_->zxid();
+    post(std::move(last));
+  }
+  time().at(last_delivery_, [this, connection = connection_] {
+    if (connection == connection_) lose(loss::before_arrival);
+  });
 }
 
 void fake_session::on_ping(std::uint64_t connection) {

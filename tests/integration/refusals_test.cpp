@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "log_lines.hpp"
 #include "support/reached.hpp"
 
 namespace latchkey::testing {
@@ -95,6 +96,49 @@ TEST_SUITE("refusals") {
     const auto [code_of_other, why_other] = failure_of([&] { (void)other.try_lock_for(4s); });
     CHECK(code_of_other == errc::unreachable);
     CHECK_FALSE(mentions(why_other, "maxClientCnxns"));
+  }
+
+  TEST_CASE("a server that demands authentication of a client without it fails its calls at once, with that cause") {
+    ensemble server{{.servers = 1,
+                     .config_lines = {"enforce.auth.enabled=true", "enforce.auth.schemes=sasl",
+                                      "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider"}}};
+    for (const bool ready : {true, false}) {
+      CAPTURE(ready);
+      const log_lines log{log_level::warning};
+      proxy net{server.addresses()};
+      auto options = quick(60s);
+      options.keep_lease_ready = ready;
+      options.authentication = {{"digest", "billing:secret"}};  // of another scheme
+      client owner{net.connect_string(), options};
+      mutex lock{owner, "/q"};
+      const auto [tried, why] = failure_of([&] { (void)lock.try_lock(); });
+      CHECK(tried == errc::authentication_failed);
+      CHECK(mentions(why, "ZSESSIONCLOSEDREQUIRESASLAUTH -124"));
+      CHECK(failure_of([&] { lock.lock(); }).first == errc::authentication_failed);
+      CHECK(failure_of([&] { owner.wait_for_connection(1s); }).first == errc::authentication_failed);
+      CHECK(failure_of([&] { queue_snapshot(owner, "/q"); }).first == errc::authentication_failed);
+      CHECK(log.all().size() == 1);
+      CHECK(log.with("ZSESSIONCLOSEDREQUIRESASLAUTH").size() == 1);
+      CHECK(owner.metrics().connections == 1);
+    }
+  }
+
+  TEST_CASE("a holder whose server begins to demand authentication loses its lock with that reason") {
+    ensemble server{{.servers = 1}};
+    client owner{server.connect_string(), quick(10s)};
+    mutex lock{owner, "/q"};
+    lock.lock();
+    const auto held = lock.held();
+    server.stop(0);
+    server.configure(0, {"enforce.auth.enabled=true", "enforce.auth.schemes=digest"});
+    server.start(0);
+    REQUIRE(eventually([&] { return !held; }));
+    CHECK(held.loss() == loss_reason::access_revoked);
+    CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::authentication_failed);
+    auto options = quick(10s);
+    options.authentication = {{"digest", "billing:secret"}};
+    client admitted{server.connect_string(), options};
+    CHECK(mutex{admitted, "/q"}.try_lock_for(patience()));
   }
 
   TEST_CASE("below an ephemeral node nothing can be created, which is asked for once") {

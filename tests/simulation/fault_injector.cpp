@@ -35,6 +35,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::renegotiate_every, &fault_injector::renegotiate);
   every(&fault_plan::lose_every, &fault_injector::lose);
   every(&fault_plan::quota_every, &fault_injector::limit);
+  every(&fault_plan::demand_every, &fault_injector::demand_authentication);
   every(&fault_plan::ask_every, &fault_injector::ask_to_release);
 }
 

@@ -51,6 +51,7 @@ class fault_injector {
   void intrude();
   void renegotiate();
   void lose();
+  void demand_authentication() { ensemble_.demand_authentication(true); }
   void ask_to_release();
   std::vector<std::string> nodes(const std::string& path);
   std::string any_node(const std::string& path);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "log_lines.hpp"
 #include "simulation/simulated_client.hpp"
 
 namespace latchkey::testing {
@@ -217,6 +218,43 @@ TEST_SUITE("entry") {
     w.one.close();
     CHECK(w.time.run_until([&] { return w.one.closed(); }, begun + 1min));
     CHECK(w.time.now() - begun < 1s);  // nothing is left to delete
+  }
+
+  TEST_CASE("servers that demand authentication end the client at once, whatever it asks first") {
+    for (const bool ready : {true, false}) {
+      CAPTURE(ready);
+      simulation time{1};
+      fake_ensemble ensemble{time};
+      ensemble.demand_authentication(true);
+      const log_lines log{log_level::warning};
+      client_options options;
+      options.keep_lease_ready = ready;
+      simulated_client one{ensemble, options};
+      simulated_lock lock{one, "/q", {lock_family::fair}};
+      const auto call = lock.enter(1, mode);
+      REQUIRE(time.run_until([&] { return call->what != outcome::waiting; }, time.now() + 1s));
+      REQUIRE(call->what == outcome::failed);
+      CHECK(call->why->code == errc::authentication_failed);
+      CHECK(call->why->what.find("ZSESSIONCLOSEDREQUIRESASLAUTH -124") != std::string::npos);
+      CHECK_THROWS_AS(lock.enter(2, mode), error);
+      const auto tried = one.connector().client()->sent;
+      time.run_for(1min);
+      CHECK(one.connector().client()->sent == tried);
+      CHECK(log.all().size() == 1);
+    }
+  }
+
+  TEST_CASE("so do those that demand it of a holder") {
+    entry_world w;
+    const auto cohort = w.one.cohort("/q");
+    REQUIRE(w.ends(w.enter(w.one, *cohort), outcome::granted));
+    const auto held = cohort->held();
+    w.ensemble.demand_authentication(true);
+    REQUIRE(w.time.run_until([&] { return held.loss().has_value(); }, w.time.now() + w.one.session_timeout() / 2));
+    CHECK(held.loss() == loss_reason::access_revoked);
+    cohort->unlock();
+    CHECK_THROWS_AS(w.enter(w.one, *cohort), error);
+    cohort->shut();
   }
 
   TEST_CASE("a parent that is reaped as soon as it is there is created again") {

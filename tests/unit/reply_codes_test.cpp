@@ -15,6 +15,7 @@ TEST_CASE("a refusal keeps the number of the server, and its name if it has one"
   CHECK(name_and_number(to_reply_code(-125)) == "ZQUOTAEXCEEDED -125");
   CHECK(name_and_number(to_reply_code(ZMARSHALLINGERROR)) == "ZMARSHALLINGERROR -5");
   CHECK(zookeeper_name(to_reply_code(ZBADVERSION)) == "ZBADVERSION");
+  CHECK(to_reply_code(-124) == reply_code::authentication_demanded);
   CHECK(zookeeper_name(to_reply_code(-126)) == "error -126");
   CHECK(name_and_number(to_reply_code(-126)) == "error -126");
 }
