@@ -67,6 +67,11 @@ endfunction()
 # What a run before built of the library is kept: this one is quick.
 file(REMOVE_RECURSE "${WORK}/stage" "${WORK}/installed" "${WORK}/find_package" "${WORK}/pkg_config")
 
+if(REUSED AND NOT DEFINED ENV{LATCHKEY_LONG})
+  set(LAUNCHER "${SOURCE}/tests/package/reuse.sh")
+  set(ENV{LATCHKEY_OBJECTS} "${REUSED}")
+endif()
+
 file(MAKE_DIRECTORY "${WORK}")
 run(bash "${SOURCE}/tests/package/readme_program.sh" "${SOURCE}/README.md" "${WORK}/nightly.cpp")
 
@@ -76,12 +81,11 @@ if(METHOD STREQUAL "subdirectory")
     set(shared OFF)
   endif()
   # As users build it, file by file, in the long run: this shows whether each file includes what it uses.
-  set(unity ON)
   if(DEFINED ENV{LATCHKEY_LONG})
-    set(unity OFF)
+    set(UNITY OFF)
   endif()
   build(build "${SOURCE}/tests/package/consumer" "-DLATCHKEY_SUBDIRECTORY=${SOURCE}" -DBUILD_SHARED_LIBS=${shared} -DWITH_INSTALL=OFF
-    -DCMAKE_UNITY_BUILD=${unity} "-DREADME_PROGRAM=${WORK}/nightly.cpp")
+    -DCMAKE_UNITY_BUILD=${UNITY} "-DREADME_PROGRAM=${WORK}/nightly.cpp")
   run("${WORK}/build/consumer")
   return()
 endif()
