@@ -29,6 +29,9 @@ namespace latchkey::detail {
 /// negative timeout and a time point that has passed mean: try once, as `try_lock()`, but for 200 ms at most.
 /// `nanoseconds::max()` and anything longer mean: no limit. Setting a clock during a wait has no effect on it.
 ///
+/// Stop: `request_stop()` is not for signal handlers, as it takes locks. Wait for the signal on a thread of its own
+/// (`sigwait`), as examples/service does.
+///
 /// @throws error closed, lock_destroyed, not_authorized, authentication_failed, session_timeout_refused,
 ///         parent_is_ephemeral, queue_exhausted, refused: failures that waiting cannot fix; unreachable: a try, or a
 ///         call whose time is over, when no server has answered for long (see `errc::unreachable`)

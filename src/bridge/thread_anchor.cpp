@@ -110,6 +110,10 @@ struct last_of_main {
   return scheduler_here == scheduler::alive;
 }
 
+[[gnu::noinline]] bool scheduler_listens() {
+  return has_scheduler() && !boost::fibers::context::active()->is_context(boost::fibers::type::dispatcher_context);
+}
+
 [[gnu::noinline]] bool begin_without_scheduler() noexcept {
   if (scheduler_here != scheduler::unknown) return false;
   scheduler_here = scheduler::gone;

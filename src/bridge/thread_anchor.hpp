@@ -37,6 +37,10 @@ class thread_anchor {
 /// thread-locals with it.
 bool has_scheduler();
 
+/// @returns whether a fiber of this thread that is made ready now is resumed: not in a signal handler that interrupts the
+/// scheduler while it sleeps.
+bool scheduler_listens();
+
 /// On a thread for which `has_scheduler()` has not been called before, it returns false until `end_without_scheduler()`.
 /// @returns whether this is one.
 bool begin_without_scheduler() noexcept;

@@ -81,9 +81,9 @@ void wait_point::notify() noexcept {
     if (anchor) anchor->enter();
   }
   if (!anchor) return unblocked_.notify_one();  // no fiber waits
-  if (has_scheduler()) {
+  if (scheduler_listens()) {
     resumed_.notify_one();
-  } else {  // it would use that of this thread
+  } else {  // it would use that of this thread (HAZARDS F14)
     const blocked_signals inherited;
     std::thread{[this] { resumed_.notify_one(); }}.join();
   }

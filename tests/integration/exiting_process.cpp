@@ -6,15 +6,19 @@
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -170,6 +174,26 @@ void throwing_observer() {
   for (;;) ::pause();
 }
 
+/// A signal handler that the main thread runs while it waits for the lock.
+void stopped_by_signal() {
+  static auto& holder = *new everlasting;
+  static std::stop_source stop;
+  holder.lock.lock();
+  std::signal(SIGTERM, [](int) { stop.request_stop(); });
+  std::thread{[waiter = ::pthread_self(), id = ::gettid()] {
+    while (latchkey::queue_snapshot{holder.owner, path}.waiters().empty()) std::this_thread::sleep_for(1ms);
+    for (std::string state; state != "S";) {
+      std::ifstream stat{"/proc/self/task/" + std::to_string(id) + "/stat"};
+      std::string skipped;
+      stat >> skipped >> skipped >> state;
+    }
+    ::pthread_kill(waiter, SIGTERM);
+  }}.detach();
+  latchkey::client owner{connect_string, options()};
+  latchkey::mutex lock{owner, path};
+  if (lock.acquire(stop.get_token())) std::abort();
+}
+
 const std::map<std::string, void (*)()> ways{
     {"global client", &global_client},
     {"local static", &local_static},
@@ -182,6 +206,7 @@ const std::map<std::string, void (*)()> ways{
     {"thread locals", &thread_locals},
     {"locking static", &locking_static},
     {"throwing observer", &throwing_observer},
+    {"stopped by signal", &stopped_by_signal},
 };
 
 }  // namespace

@@ -48,6 +48,14 @@ TEST_SUITE("process") {
     }
   }
 
+  TEST_CASE("a signal handler that requests a stop ends the wait of the thread that it interrupts") {
+    for (int i = 0; i < 10; ++i) {
+      const auto path = fresh_path();
+      REQUIRE(end_by("stopped by signal", path) == "exit code 0");
+      CHECK(queue_at(path).size() == 1);  // the holder's, whose client is never closed
+    }
+  }
+
   TEST_CASE("destructors of thread-locals may take a lock") {
     const auto path = fresh_path();
     CHECK(end_by("thread locals", path) == "exit code 0");

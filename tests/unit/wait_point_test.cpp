@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/wait_point.hpp"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <fstream>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -47,6 +52,33 @@ TEST_SUITE("wait point") {
       std::thread{[&] { other = current_fiber(); }}.join();
       CHECK(seen.insert(other).second);
     }
+  }
+
+  TEST_CASE("a signal handler on the thread that sleeps there may notify it") {
+    static std::atomic<wait_point*> notified{nullptr};
+    struct sigaction own {};
+    struct sigaction before {};
+    own.sa_handler = [](int) { notified.load()->notify(); };
+    ::sigaction(SIGUSR1, &own, &before);
+    for (int round = 0; round < 40; ++round) {
+      const auto point = std::make_shared<wait_point>();
+      notified = point.get();
+      std::atomic<::pid_t> waiter{0};
+      std::thread thread{[&] {
+        waiter = ::gettid();
+        point->wait();
+      }};
+      while (waiter == 0) std::this_thread::yield();
+      const auto asleep = [&] {
+        std::ifstream stat{"/proc/self/task/" + std::to_string(waiter) + "/stat"};
+        std::string id, name, state;
+        return (stat >> id >> name >> state) && state == "S";
+      };
+      for (int times = 0; times < 3;) times = asleep() ? times + 1 : 0;
+      ::pthread_kill(thread.native_handle(), SIGUSR1);
+      thread.join();
+    }
+    ::sigaction(SIGUSR1, &before, nullptr);
   }
 
 #ifndef LATCHKEY_WITHOUT_FIBERS
