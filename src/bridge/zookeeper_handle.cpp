@@ -14,6 +14,7 @@
 
 #include "base/log.hpp"
 #include "bridge/client_tls.hpp"
+#include "bridge/close_on_exec.hpp"
 #include "bridge/multi.hpp"
 #include "bridge/reply_codes.hpp"
 #include "bridge/reply_values.hpp"
@@ -51,12 +52,15 @@ watch_event to_watch_event(int type) {
   return watch_event::changed;  // also created, and "not watching any more": whoever hears it looks again
 }
 
+/// Its socket is closed on exec from here on (HAZARDS 20).
 /// @returns the address of the server it is connected to; empty when the connection has gone again.
 std::string server_of(zhandle_t* handle) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
   auto* const address = reinterpret_cast<sockaddr*>(&storage);
-  return zookeeper_get_connected_host(handle, address, &size) == nullptr ? std::string{} : to_text(address, size);
+  if (zookeeper_get_connected_host(handle, address, &size) == nullptr) return {};
+  close_on_exec(storage);
+  return to_text(address, size);
 }
 
 }  // namespace

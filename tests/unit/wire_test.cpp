@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+
 #include <chrono>
 #include <future>
 #include <string>
@@ -108,6 +110,23 @@ TEST_SUITE("wire") {
     returns.set_value();
     owner.close();
     CHECK(reports() == 1);
+  }
+
+  TEST_CASE("a program that is executed inherits no connection to a server") {
+    wire_server server{{.timeout = 4s}};
+    client owner{server.address(), session_of(4s)};
+    REQUIRE(owner.wait_for_connection(long_enough));
+    const auto port = server.address().substr(server.address().rfind(':') + 1);
+    int found = 0;
+    for (int number = 3; number < 1024; ++number) {
+      sockaddr_in peer{};
+      socklen_t size = sizeof peer;
+      if (::getpeername(number, reinterpret_cast<sockaddr*>(&peer), &size) != 0) continue;
+      if (std::to_string(ntohs(peer.sin_port)) != port) continue;
+      ++found;
+      CHECK((::fcntl(number, F_GETFD) & FD_CLOEXEC) != 0);
+    }
+    CHECK(found == 1);
   }
 
   TEST_CASE("a session whose requests the server does not take is given up, and the log says why") {
