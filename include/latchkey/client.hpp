@@ -70,11 +70,16 @@ struct client_options {
   /// | 6               | 1.9   | 2.3     | 3.2  |
   /// | 10              | 3.2   | 4.6     | 5.1  |
   /// | 30              | 9.6   | 11.8    | 15.0 |
+  ///
+  /// A leader that stalls sends its pings late, and may stall just when it loses a server. Below four ticks of the
+  /// servers a grant may then outlive its session after a short stall already: prefer five ticks or more, and set
+  /// `server_tick` otherwise. OPERATIONS says how late pings may be.
   saturating<std::chrono::milliseconds> session_timeout{std::chrono::seconds{10}};
   /// The `tickTime` of the servers, which determines how long a lease can be relied on. Zero means: at most half of the
-  /// session timeout, which ZooKeeper guarantees unless its `minSessionTimeout` was set below two ticks. A session
-  /// timeout below 4/3 of a tick is refused, because no lease can be kept with it. Behind an ObserverMaster no value
-  /// helps: connect to other servers.
+  /// session timeout, which ZooKeeper guarantees unless its `minSessionTimeout` was set below two ticks. With a session
+  /// timeout below four ticks a client that is told bears later pings of the leader, and proves its leases twice as
+  /// often. A session timeout below 4/3 of a tick is refused, because no lease can be kept with it. Behind an
+  /// ObserverMaster no value helps: connect to other servers.
   saturating<std::chrono::milliseconds> server_tick{};
   /// Whether an idle client sends a `sync` every sixth of the session timeout, in place of a ping every third. Then its
   /// next lock needs no extra round trip. Set it to false for a great many clients that are mostly idle. Then the first

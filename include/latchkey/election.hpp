@@ -72,8 +72,8 @@ class LATCHKEY_EXPORT election : public detail::lockable<election> {
   /// `work` is given its term, and a token on which stop is requested when the term is lost or stop is requested on
   /// `stop`. While it runs it keeps the place, so it must return soon after that. Once a term is lost the ensemble may
   /// elect another candidate, whether `work` has returned or not. With a `warning` stop is requested earlier, when less
-  /// than that of the lease is left, at most a quarter of the session timeout: see `grant::stop_token(before)`. `work`
-  /// resigns by returning; `unlock()` does nothing there.
+  /// than that of the lease is left: see `grant::stop_token(before)`, also for the longest one. `work` resigns by
+  /// returning; `unlock()` does nothing there.
   ///
   /// If `work` throws, this candidate resigns, stays out of the election for `election_options::rest_after_failure`, or
   /// until stop is requested or the client closed, and lets the exception out. Call it again to stand again.

@@ -85,8 +85,9 @@ class LATCHKEY_EXPORT grant {
   /// proof is asked for, and stop is not requested for T/12, except at the loss or without a connection.
   ///
   /// @throws error bad_option if `before` is negative or more than T/4, the least that is left to such a holder: a
-  /// shorter time than asked for would be no warning. Mind that a server may grant a shorter T than
-  /// `client_options::session_timeout`. With `server_tick` above T/2 the limit is half of what T exceeds it by.
+  /// shorter time than asked for would be no warning. If `client_options::server_tick` says that T is below four ticks,
+  /// the limit is T/8, and a `sync` every T/12 is needed beyond T/24. Mind that a server may grant a shorter T than
+  /// `client_options::session_timeout`; if that comes about at a reconnect, the grants end.
   std::stop_token stop_token(saturating<std::chrono::nanoseconds> before) const;
 
   /// Waits at most `timeout` until the grant has ended, lost or unlocked.

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "base/log.hpp"
+
 namespace latchkey::detail {
 namespace {
 
@@ -122,6 +124,13 @@ void lease_keeper::on_connected(std::optional<time_point> opened) {
 void lease_keeper::begin_pulse() {
   lease_ = std::make_shared<lease>();
   lease_->extend(clock_.valid_until());
+  const auto& timing = clock_.timing();
+  if (timing.server_tick <= timing.timeout / 5) return;
+  log(log_level::info,
+      "the session timeout is below five ticks of the servers, so leases bear only short stalls of the leader",
+      {{"session_timeout_ms", timing.timeout},
+       {"server_tick_ms", timing.server_tick},
+       {"late_ping_ms", timing.ping_tolerance()}});
 }
 
 void lease_keeper::on_disconnected() {
@@ -158,8 +167,8 @@ void lease_keeper::send_beat() {
   beat_by(now + clock_.beat_interval(busy()));
   if (!session_.connected() || (timing_.trusts_network && !busy())) return;
   // A slow quorum makes syncs slow, too: then a read is answered first, and the sync that relays it goes as soon as it
-  // may.
-  if (unanswered_syncs_ != 0) {
+  // may, not a beat later.
+  if (unanswered_syncs_ != 0 || sync_took_ > clock_.timing().timeout / 12) {
     session_.submit(
         {.kind = operation::get, .path = "/"},
         [this](const reply&) {
@@ -177,8 +186,9 @@ void lease_keeper::send_sync() {
   synced_at_ = monitor_.now();
   session_.submit(
       {.kind = operation::sync, .path = "/"},
-      [this](const reply&) {
+      [this, sent = synced_at_](const reply&) {
         --unanswered_syncs_;
+        sync_took_ = monitor_.now() - sent;
         prove_if_due();
       },
       urgency::proof);

@@ -69,11 +69,11 @@ class holder : public node_owner {
 ///
 /// A sync at every beat, T/8 apart while there are holders and T/6 apart otherwise, keeps the first two answers of a
 /// lease ready. The third is a proof: one `multi[check...]` over all nodes on which grants rest. It follows the answer
-/// to a sync when less than 3/8 of the session timeout is left to holders, in steady state every T/4; and at once when
-/// an entry asks for a lease, provided that the answers for a longer one are there. So proofs are sent at the rate of
-/// the beats at most, however slow the quorum is, and one that is under way does not hold up the next. Without
-/// `client_options::keep_lease_ready` it rests while the client is idle. Beats and proofs come earlier while there are
-/// warnings, as far as `liveness_clock` finds that necessary. With the monitor held.
+/// to a sync when less than 3/8 of the session timeout is left to holders, in steady state every T/4 (T/8 if T is
+/// known to be below four ticks); and at once when an entry asks for a lease, provided that the answers for a longer one
+/// are there. So proofs are sent at the rate of the beats at most, however slow the quorum is, and one that is under way
+/// does not hold up the next. Without `client_options::keep_lease_ready` it rests while the client is idle. Beats and
+/// proofs come earlier while there are warnings, as far as `liveness_clock` finds that necessary. With the monitor held.
 class lease_keeper {
  public:
   /// @param timing of the clock, but for the session timeout
@@ -163,6 +163,7 @@ class lease_keeper {
   std::size_t expecting_ = 0;                           // those that are next
   bool suspect_ = false;
   std::size_t unanswered_syncs_ = 0;
+  duration sync_took_{};    // the newest that is answered
   time_point synced_at_{};  // when the newest sync was sent
   timer_id beat_timer_;
   time_point beat_at_{};  // of that timer

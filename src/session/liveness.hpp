@@ -53,22 +53,35 @@ enum class evidence : std::uint8_t {
   committed,  ///< from a quorum: a write
 };
 
-/// What the times of a session are reckoned with.
+/// What the times of a session are reckoned with. The leader's pings may be late by the ping gap, less half a tick:
+///
+/// | T in ticks                | 4/3   | 2    | 3   | 4   | 5      | 10     |
+/// |---------------------------|-------|------|-----|-----|--------|--------|
+/// | late, with `server_tick`  | T/24  | T/6  | T/4 | T/6 | 0.19 T | 0.24 T |
+/// | late, without             | never | T/24 | T/8 | T/6 | 0.19 T | 0.24 T |
+/// | seconds, with a tick of 2 | 0.1   | 0.7  | 1.5 | 1.3 | 1.9    | 4.8    |
+///
+/// T/12 more, which is left to clocks, is not counted. A client that knows T to be shorter than four ticks waits longer
+/// for a ping: a lease is less long then, and is proved twice as often.
 struct session_timing {
   duration timeout{};           ///< T, as negotiated
   duration server_tick{};       ///< of the ensemble; zero: not longer than T/2, as ZooKeeper's default guarantees
   bool trusts_network = false;  ///< see `liveness_clock`
 
   /// @returns how long after an answer a sync must be sent to prove that the leader has pinged our server meanwhile.
-  duration ping_gap() const noexcept {
-    return (server_tick > duration::zero() ? server_tick : timeout / 2) / 2 + timeout / 24;
+  duration ping_gap() const noexcept { return timeout * (server_tick > timeout / 4 ? 10 : 7) / 24; }
+
+  /// @returns how late the leader's pings may be.
+  duration ping_tolerance() const noexcept {
+    return ping_gap() - (server_tick > duration::zero() ? server_tick : timeout / 2) / 2;
   }
 
   /// @returns the shortest session timeout for which a lease can be kept at that tick.
   static constexpr duration shortest(duration server_tick) noexcept { return server_tick * 4 / 3; }
 
-  /// @returns the longest time before the end of a lease for which a holder can be warned, see `liveness_clock`.
-  duration longest_warning() const noexcept { return std::min(timeout / 4, timeout / 2 + timeout / 24 - ping_gap()); }
+  /// @returns the longest time before the end of a lease for which a holder can be warned, see `liveness_clock`: T/4,
+  /// or T/8 with the longer gap.
+  duration longest_warning() const noexcept { return std::min(timeout / 4, timeout * 13 / 24 - ping_gap()); }
 };
 
 /// The ensemble ends a session T after its *leader* last heard of it. What a client sees is no proof of that: a server
@@ -78,10 +91,10 @@ struct session_timing {
 /// tick (`Leader.lead`). So three answers make a lease, each of them to a request of the same connection:
 ///
 ///   C  Any request, sent at `s` and answered. Our server has heard of us at `s` or later.
-///   R  A sync or a write, sent half a tick or more after the answer to C (and T/24, for a leader that pings late), and
-///      answered. The leader has pinged our server between the two. Its answer to R came behind that ping on the same
-///      connection (`LearnerHandler.queuePacket`), and one thread of our server handles both
-///      (`Follower.processPacket`): so our server has answered a ping since C, and has named our session.
+///   R  A sync or a write, sent a ping gap or more after the answer to C, and answered. The leader has pinged our server
+///      between the two. Its answer to R came behind that ping on the same connection (`LearnerHandler.queuePacket`), and
+///      one thread of our server handles both (`Follower.processPacket`): so our server has answered a ping since C, and
+///      has named our session.
 ///   W  A write, sent after the answer to R, and acknowledged. It went to the leader behind that answer to the ping, on
 ///      the same connection, and one thread of the leader handles both (`LearnerHandler.run`): so the leader has
 ///      touched our session at `s` or later. The quorum's acknowledgement tells that it was still the leader.
@@ -102,13 +115,13 @@ struct session_timing {
 /// most. It is for the first grant of a client that does not keep C and R ready while it is idle.
 ///
 /// A *warning* is due when less than a certain time, the reserve, is left of the lease. It is never due while each
-/// round trip takes less than T/24. In units of T/24, with a ping gap of G (7, unless `server_tick` is given):
+/// round trip takes less than T/24. In units of T/24, with a ping gap of G (7 or 10):
 ///
 ///   Syncs are at most 4 apart (those of an idle client), and each becomes a C less than 1 later. So the C of a sync that
 ///   is sent at `b` was sent after `b - G - 1 - 4`. The proof that follows it is answered before `b + 2`, and the lease
 ///   lasts until `b + 17 - G`.
 ///   With the next sync at `b + 2`, the next proof is answered before `b + 4`. More than `13 - G` is left until then: the
-///   longest reserve, a quarter of T for G = 7. With the next sync at `b + 3` more than `12 - G` is left.
+///   longest reserve, and not less than `fresh()` asks for. With the next sync at `b + 3` more than `12 - G` is left.
 ///   So syncs are T/12 apart for a reserve above `11 - G`, and T/8 apart, as without one, for a smaller one.
 ///   After a sync is answered, the proof may wait for the next sync if the lease lasts until then: until the reserve, the
 ///   time between two syncs and 2 round trips from now. That is the reserve and T/6; with syncs T/8 apart the reserve

@@ -47,6 +47,15 @@ void fake_ensemble::elect(duration length) {
   for (const auto& server : servers_) server->on_election();
 }
 
+void fake_ensemble::stall_leader(duration length) {
+  if (traced()) trace(fmt::format("the leader stalls for {:.3f}s", std::chrono::duration<double>(length).count()));
+  for (const auto& server : servers_) server->hold_back(direction::to_leader, length);
+  for (const auto& session : sessions_) {
+    if (session->server() && session->server()->is_leader()) session->open_hole(length);
+  }
+  leader_.stop_pings(length);
+}
+
 void fake_ensemble::expire(std::int64_t session) { leader_.end_session(leader_.session(session)); }
 
 void fake_ensemble::heal() {

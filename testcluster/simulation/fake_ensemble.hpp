@@ -29,6 +29,11 @@ class fake_ensemble {
   /// Cuts a server off from its quorum; if it was the leader, the others elect one in `election`.
   void cut_server(unsigned server, duration length, duration election = std::chrono::milliseconds{500});
   void elect(duration length);
+  /// The whole leader is stopped, as by a collection. Then it first reads what has come, and then sends its pings: had it
+  /// done so before, they would not be late.
+  void stall_leader(duration length);
+  /// Only the thread of the leader that sends its pings is.
+  void stall_pings(duration length) { leader_.stop_pings(length); }
   void lag(unsigned server, delay_range lag) { servers_[server]->set_lag(lag); }
   /// The ensemble ends a session at once, whatever its touches.
   void expire(std::int64_t session);

@@ -111,6 +111,10 @@ class fake_leader {
   /// No leader for so long; the next one has a new epoch and begins the timers of all sessions anew.
   void elect(duration length);
 
+  /// The thread that sends its pings is stopped for so long; then it sends the one that is due.
+  void stop_pings(duration length) { pings_stopped_until_ = std::max(pings_stopped_until_, time_.now() + length); }
+  time_point pings_stopped_until() const noexcept { return pings_stopped_until_; }
+
   const std::vector<commit>& log() const noexcept { return log_; }
   const fake_tree& tree() const noexcept { return tree_; }
   void set_counter(path_id path, std::int32_t counter) { tree_.set_counter(path, counter); }
@@ -142,6 +146,7 @@ class fake_leader {
   std::vector<commit> log_;
   std::int64_t zxid_ = std::int64_t{1} << 32;
   time_point unavailable_until_{};
+  time_point pings_stopped_until_{};
   std::uint64_t last_late_ = 0;
 
   struct ban {

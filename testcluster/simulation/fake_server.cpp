@@ -149,8 +149,10 @@ void fake_server::touch(ensemble_session& session, duration timeout) {
   session.touched_at[number_] = timeout;
 }
 
-/// Every half tick.
+/// Every half tick, unless the leader has stalled.
 void fake_server::send_ping() {
+  const auto again = leader_.pings_stopped_until();
+  if (time_.now() < again) return time_.at(again, [this] { send_ping(); });
   if (reaches_leader() && !is_leader_) send_from_leader(leader_.log().size(), [this] { answer_ping(); });
   time_.after(plan_.tick / 2, [this] { send_ping(); });
 }

@@ -55,7 +55,10 @@ struct fault_plan {
   duration longest_cut{};
   duration hold_back_every{};  ///< packets between a server and its leader are held back, one way,
   duration longest_hold_back{};
-  duration election_every{};  ///< the leader changes; nothing works meanwhile
+  duration stall_every{};        ///< the leader is stopped,
+  duration longest_stall{};      ///< the whole of it,
+  duration longest_late_ping{};  ///< or only the thread that sends its pings
+  duration election_every{};     ///< the leader changes; nothing works meanwhile
   duration longest_election = std::chrono::seconds{1};
   duration pause_every{};  ///< a client process is stopped,
   duration longest_pause{};

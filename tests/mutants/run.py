@@ -28,7 +28,7 @@ build = work / "build"
 
 # In the order in which they are built and run, the quickest first.
 programs = (
-    ("unit_tests", "tests/unit/unit_tests", ("--test-suite=departures,peers,peer message,udp port",), {}),
+    ("unit_tests", "tests/unit/unit_tests", ("--test-suite=departures,liveness,peers,peer message,udp port",), {}),
     ("fake_tests", "tests/unit/fake_tests", (), {}),
     ("histories", "tests/simulation/histories_tests", ("--test-case=random histories*",), {"LATCHKEY_HISTORIES": "1250"}),
 )

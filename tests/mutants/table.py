@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that `run.py` breaks, one at a time: those of direct hand-off (recipes/README.md has their reasons)."""
+"""The rules that `run.py` breaks, one at a time: those of direct hand-off (recipes/README.md has their reasons), and
+one of the lease."""
 
 from dataclasses import dataclass
 
@@ -167,4 +168,7 @@ mutants = (
     Mutant("an unknown verb is understood", message, "found.what > peer_message::verb::ask) return std::nullopt;", "false) return std::nullopt;"),
     Mutant("what follows the names is ignored", message, "if (!behind || !rest.empty()) return std::nullopt;", "if (!behind) return std::nullopt;"),
     Mutant("a key of any length is read", message, "      size != found.key.size()) {", "      false) {"),
+
+    # The lease.
+    Mutant("who knows T to be below four ticks waits no longer for a ping", "src/session/liveness.hpp", "? 10 : 7)", "? 7 : 7)"),
 )

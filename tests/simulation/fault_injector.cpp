@@ -27,6 +27,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::hole_every, &fault_injector::open_hole);
   every(&fault_plan::cut_every, &fault_injector::cut);
   every(&fault_plan::hold_back_every, &fault_injector::hold_back);
+  every(&fault_plan::stall_every, &fault_injector::stall);
   every(&fault_plan::election_every, &fault_injector::elect);
   every(&fault_plan::pause_every, &fault_injector::pause);
   every(&fault_plan::reap_every, &fault_injector::reap);
@@ -120,6 +121,13 @@ void fault_injector::renegotiate() {
     if (plan().renegotiate_every > duration::zero())
       session->open_hole(random().between(1ms, session->client().timeout));
   });
+}
+
+/// Not again before the pings that are late have been sent: they would be later than a lease bears.
+void fault_injector::stall() {
+  if (ensemble_.time().now() < ensemble_.leader().pings_stopped_until()) return;
+  if (random().coin()) return ensemble_.stall_leader(random().between(1ms, plan().longest_stall));
+  if (plan().longest_late_ping > 0s) ensemble_.stall_pings(random().between(1us, plan().longest_late_ping));
 }
 
 void fault_injector::elect() { ensemble_.elect(random().between(1ms, plan().longest_election)); }

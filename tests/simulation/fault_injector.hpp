@@ -40,6 +40,7 @@ class fault_injector {
   void open_hole();
   void cut();
   void hold_back();
+  void stall();
   void elect();
   void pause();
   void reap() { ensemble_.reap(plan().reap_unused); }

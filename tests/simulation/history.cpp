@@ -16,6 +16,7 @@ client_options options_of(const history_plan& plan) {
   client_options options;
   options.session_timeout = options.connect_timeout = timeout;
   options.label = "history";
+  if (plan.tells_tick) options.server_tick = std::chrono::ceil<std::chrono::milliseconds>(plan.weather.tick);
   options.report_waits_after = std::chrono::duration_cast<std::chrono::milliseconds>(plan.long_wait);
   return options;
 }

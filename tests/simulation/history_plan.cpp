@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "session/liveness.hpp"
+
 namespace latchkey::testing {
 namespace {
 
@@ -117,6 +119,19 @@ void tell_peers(history_plan& plan, random_source& random) {
   if (random.coin()) datagrams.replayed = 0.3;
 }
 
+/// The leader stalls: its pings are as late as a lease bears, as a whole it stalls for longer. A session timeout that
+/// changes is two ticks at least.
+void stall_leaders(history_plan& plan, random_source& random) {
+  auto& weather = plan.weather;
+  plan.tells_tick = random.coin();
+  const detail::session_timing shortest{
+      .timeout = weather.renegotiate_every > duration::zero() ? weather.tick * 2 : plan.timeout,
+      .server_tick = plan.tells_tick ? weather.tick : duration::zero()};
+  weather.longest_late_ping = shortest.ping_gap() - weather.tick / 2 - 1ms;
+  weather.longest_stall = plan.timeout;
+  weather.stall_every = random.between(plan.timeout / 8, plan.timeout * 2);
+}
+
 /// A thousand requests at a time: what befalls one in a hundred would end every connection.
 void be_careless(history_plan& plan, random_source& random) {
   plan.careless = random.coin() ? 1 : 0.5;
@@ -162,6 +177,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (random.below(40) == 0) be_careless(plan, random);
   if (random.below(8) == 0) plan.weather.quota_every = random.between(plan.timeout / 8, plan.timeout);
   if (random.below(50) == 0) plan.weather.demand_every = random.between(plan.timeout, plan.timeout * 8);
+  if (random.below(3) == 0) stall_leaders(plan, random);
   return plan;
 }
 

@@ -39,6 +39,7 @@ struct history_plan {
   /// That right after a grant the server of its client is cut off from the quorum: the moment when least is known to
   /// the leader about the session (src/session/liveness.hpp).
   double hunted = 0;
+  bool tells_tick = false;        ///< `client_options::server_tick`
   double at_once = 0;             ///< how many callers come back right after they have unlocked
   double impatient = 0;           ///< how many calls are cancelled
   double kept = 0;                ///< how many calls of a fair lock take a place first, and wait for it later

@@ -20,15 +20,37 @@ constexpr std::chrono::milliseconds timeout = 4s;
 constexpr duration reserve = duration{timeout} / 12;
 
 /// What happens to the client that waits before it is granted the lock, or to its server while it holds.
-enum class ordeal { none, stopped, stalled_before, stalled_at_grant, reconnected, from_leader_held, to_leader_held };
+enum class ordeal {
+  none,
+  stopped,
+  stalled_before,
+  stalled_at_grant,
+  reconnected,
+  from_leader_held,
+  to_leader_held,
+  leader_stalled,
+  pings_late
+};
 
-/// The servers' ticks: two to a session timeout at least, or fewer since `minSessionTimeout` was set lower.
-enum class ticks { by_default, long_and_told, long_and_unknown };
-constexpr std::chrono::milliseconds long_tick = timeout * 3 / 4;
+/// Of the servers: two to a session timeout at least, or fewer since `minSessionTimeout` was set lower.
+struct ticks {
+  std::chrono::milliseconds length{};  ///< zero: any
+  bool told = false;                   ///< to the clients
+};
+constexpr ticks by_default{};
+constexpr ticks two_to_a_timeout{timeout / 2};
+constexpr ticks two_and_told{timeout / 2, true};
+constexpr ticks long_and_told{timeout * 3 / 4, true};
+constexpr ticks long_and_unknown{timeout};
+
+detail::session_timing session_timing_of(ticks tick) {
+  return {.timeout = timeout, .server_tick = tick.told ? tick.length : 0ms};
+}
 
 struct lease_hunt {
   /// @param least, most for how long the grant has been held when the strike comes
-  lease_hunt(std::uint64_t seed, ordeal what, duration least, duration most, ticks tick)
+  /// @param late by how much the leader's pings are, or for how long it stalls
+  lease_hunt(std::uint64_t seed, ordeal what, duration least, duration most, ticks tick, duration late)
       : time{seed},
         ensemble{time, weather(time.random(), tick)},
         waiter{ensemble, options(tick)},
@@ -46,6 +68,9 @@ struct lease_hunt {
     grant = waiting_cohort->held();
     if (what == ordeal::from_leader_held || what == ordeal::to_leader_held) {
       hold_back(what, random, most);
+    } else if (what == ordeal::leader_stalled || what == ordeal::pings_late) {
+      time.run_for(random.between(least, most));
+      stall_leader(what, random, late);
     } else {
       time.run_for(random.between(least, most));
     }
@@ -72,14 +97,13 @@ struct lease_hunt {
   static client_options options(ticks tick) {
     client_options of;
     of.session_timeout = timeout;
-    if (tick == ticks::long_and_told) of.server_tick = long_tick;
+    if (tick.told) of.server_tick = tick.length;
     return of;
   }
   static fault_plan weather(random_source& random, ticks tick) {
     fault_plan plan;
     plan.tick = random.coin() ? timeout / 2 : random.between(timeout / 10, timeout / 2);
-    if (tick == ticks::long_and_told) plan.tick = long_tick;
-    if (tick == ticks::long_and_unknown) plan.tick = timeout;
+    if (tick.length > 0s) plan.tick = tick.length;
     return plan;
   }
   std::shared_ptr<detail::waiter> enter(simulated_client& client, detail::cohort& cohort) {
@@ -117,6 +141,17 @@ struct lease_hunt {
     if (what == ordeal::from_leader_held) server.hold_back(direction::to_leader, 1h);
     time.run_for(random.between(0ms, random.coin() ? 20ms : 1s));
   }
+  /// The strike comes just before what the leader then does, or at any moment.
+  void stall_leader(ordeal what, random_source& random, duration late) {
+    if (what == ordeal::leader_stalled) {
+      const auto length = random.between(0ms, late);
+      ensemble.stall_leader(length);
+      time.run_for(random.coin() ? length + random.between(0ms, 5ms) : random.between(0ms, length + 1s));
+    } else {
+      ensemble.stall_pings(late);
+      time.run_for(random.below(4) != 0 ? late - 1us : random.between(0ms, late + 1s));
+    }
+  }
   fake_session& connection() { return *waiter.connector().latest(); }
 
  public:
@@ -131,11 +166,11 @@ struct lease_hunt {
 };
 
 /// @returns the smallest margin that was seen.
-duration worst_margin(ordeal what, duration least, duration most, ticks tick = ticks::by_default) {
+duration worst_margin(ordeal what, duration least, duration most, ticks tick = by_default, duration late = {}) {
   auto worst = duration::max();
   int seen = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-    lease_hunt one{seed, what, least, most, tick};
+    lease_hunt one{seed, what, least, most, tick, late};
     const auto margin = one.strike();
     if (!margin) continue;
     ++seen;
@@ -143,7 +178,7 @@ duration worst_margin(ordeal what, duration least, duration most, ticks tick = t
   }
   CHECK(seen > 150);
   MESSAGE("the smallest margin of " << seen << ": " << std::chrono::duration<double>(worst).count()
-                                    << " s of a session timeout of " << timeout.count() << " s");
+                                    << " s of a session timeout of " << timeout / 1s << " s");
   return worst;
 }
 
@@ -178,10 +213,30 @@ TEST_SUITE("liveness hunts") {
   }
   TEST_CASE("servers whose tick is longer than half of the session timeout do no harm if the client knows") {
     for (const auto what : {ordeal::none, ordeal::from_leader_held, ordeal::stalled_before}) {
-      CHECK(worst_margin(what, 0s, 1s, ticks::long_and_told) >= reserve);
-      CHECK(worst_margin(what, 0s, 10s, ticks::long_and_told) >= reserve);
+      CHECK(worst_margin(what, 0s, 1s, long_and_told) >= reserve);
+      CHECK(worst_margin(what, 0s, 10s, long_and_told) >= reserve);
     }
-    CHECK(worst_margin(ordeal::none, 0s, 10s, ticks::long_and_unknown) < reserve);  // why it has to be told
+    CHECK(worst_margin(ordeal::none, 0s, 10s, long_and_unknown) < reserve);  // why it has to be told
+  }
+  TEST_CASE("a grant ends before its session, however late the leader's pings are within what a lease bears") {
+    for (const auto tick : {two_to_a_timeout, two_and_told, long_and_told, {timeout / 3, true}, {timeout / 5}}) {
+      CAPTURE(tick.length.count());
+      CAPTURE(tick.told);
+      const auto late = session_timing_of(tick).ping_gap() - tick.length / 2;
+      CHECK(worst_margin(ordeal::pings_late, 0s, 10s, tick, late) >= reserve);
+    }
+    // What is left to clocks bears T/12 more.
+    CHECK(worst_margin(ordeal::pings_late, 0s, 10s, two_and_told, 1s) > 0s);
+    // Without the tick the client does not wait so long for a ping; nor for one that is later still.
+    CHECK(worst_margin(ordeal::pings_late, 0s, 10s, two_to_a_timeout, 1s) < 0s);
+    CHECK(worst_margin(ordeal::pings_late, 0s, 10s, two_and_told, timeout * 3 / 4) < 0s);
+  }
+  TEST_CASE("a grant ends before its session, for however long the leader stalls as a whole") {
+    for (const auto tick : {by_default, two_to_a_timeout, two_and_told, long_and_told}) {
+      CAPTURE(tick.length.count());
+      CAPTURE(tick.told);
+      CHECK(worst_margin(ordeal::leader_stalled, 0s, 10s, tick, timeout) >= reserve);
+    }
   }
 }
 }  // namespace latchkey::testing

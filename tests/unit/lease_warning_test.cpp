@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "log_lines.hpp"
 #include "support/calm_world.hpp"
 
 namespace latchkey::testing {
@@ -104,7 +105,7 @@ TEST_SUITE("lease warning") {
       client_options options;
       duration before;
     };
-    for (const auto& [options, before] : {kind{with(0s), 2500ms}, {with(0s, false), 2500ms}, {with(7s), 1500ms}}) {
+    for (const auto& [options, before] : {kind{with(0s), 2500ms}, {with(0s, false), 2500ms}, {with(4s), 1250ms}}) {
       for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         CAPTURE(seed);
         CAPTURE(options.keep_lease_ready);
@@ -197,6 +198,28 @@ TEST_SUITE("lease warning") {
     CHECK_THROWS_AS(held.stop_token(std::chrono::hours::max()), error);
     CHECK_THROWS_AS(held.stop_token(-1ns), error);
     CHECK_FALSE(grant{}.stop_token(1h).stop_possible());
+  }
+
+  TEST_CASE("the longest warning is T/8 below four ticks, also when T comes to be so short at a reconnect") {
+    const log_lines lines{log_level::info};
+    warned_world w{1, {}, with(2s)};
+    const auto held = w.hold();
+    const auto token = held.stop_token(2500ms);
+    for (unsigned i = 0; i < w.ensemble.servers(); ++i) w.ensemble.server(i).limit_timeout(6s);
+    w.client.connector().latest()->lose_connection();
+    REQUIRE(
+        w.time.run_until([&] { return w.client.connected() && w.client.session_timeout() == 6s; }, w.time.now() + 5s));
+    CHECK(w.stopped(token));
+    CHECK(held.loss() == loss_reason::deadline_passed);
+    CHECK(lines.with("below five ticks").size() == 1);  // not with T = 10 s
+    CHECK(lines.with("session_timeout_ms=6000 server_tick_ms=2000 late_ping_ms=1500").size() == 1);
+    w.unlock();
+    const auto again = w.hold();
+    CHECK_THROWS_WITH_AS(again.stop_token(751ms), doctest::Contains("at most 750ms"), error);
+    const auto shorter = again.stop_token(750ms);
+    w.time.run_for(30s);
+    CHECK_FALSE(w.stopped(shorter));
+    CHECK(again);
   }
 
   TEST_CASE("a warning costs requests only where it needs them, and only while it is waited for") {

@@ -106,7 +106,18 @@ TEST_SUITE("liveness") {
     CHECK(w.lasts_until(9s + 11s));
   }
 
-  TEST_CASE("a longer tick asks for a longer wait, a shorter one for a shorter") {
+  TEST_CASE("a client that knows its session timeout to be below four ticks waits longer for a ping, no other less") {
+    const auto gap = [](duration tick) { return session_timing{24s, tick}.ping_gap(); };
+    const auto tolerance = [](duration tick) { return session_timing{24s, tick}.ping_tolerance(); };
+    for (const auto tick : {0s, 1s, 2s, 5s, 6s}) CHECK(gap(tick) == 7s);
+    for (const auto tick : {7s, 8s, 12s, 16s, 18s}) CHECK(gap(tick) == 10s);
+    CHECK(tolerance(0s) == 1s);  // as with two ticks
+    CHECK(tolerance(2400ms) == 5800ms);
+    CHECK(tolerance(4800ms) == 4600ms);
+    CHECK(tolerance(6s) == 4s);
+    CHECK(tolerance(8s) == 6s);
+    CHECK(tolerance(12s) == 4s);
+    CHECK(tolerance(18s) == 1s);
     clock_of_24s slow{18s};
     slow.answer(heard, 0s, 1s);
     slow.answer(relayed, 8s, 9s);
@@ -115,43 +126,46 @@ TEST_SUITE("liveness") {
     slow.answer(relayed, 11s, 12s);
     slow.answer(committed, 12s, 13s);
     CHECK(slow.lasts_until(22s));
-    clock_of_24s fast{2s};
-    fast.answer(heard, 0s, 1s);
-    fast.answer(relayed, 3s, 4s);
-    fast.answer(committed, 4s, 5s);
-    CHECK(fast.lasts_until(22s));
     CHECK(session_timing::shortest(18s) == 24s);
   }
 
-  TEST_CASE("in steady state a holder never has less than a quarter of the session timeout left") {
-    for (const auto round_trip : {1ms, 100ms, 500ms}) {
-      CAPTURE(round_trip.count());
-      clock_of_24s w;
-      const auto beat = w.clock.beat_interval(true);
-      int proofs = 0;
-      for (duration now{}; now < 10min; now += beat) {
-        w.answer(relayed, now, now + round_trip);
-        const auto then = start + now + round_trip;
-        if (now > 24s) CHECK(w.clock.valid_until() > then + 6s);
-        if (!w.clock.wants_proof(then) || !w.clock.provable(then)) continue;
-        w.clock.proof_sent(then);
-        CHECK_FALSE(w.clock.provable(then));  // another one would say nothing new
-        w.answer(committed, now + round_trip, now + 2 * round_trip);
-        ++proofs;
+  TEST_CASE("in steady state a holder never has less than a quarter of the session timeout left, whatever the tick") {
+    for (const auto tick : {0s, 2s, 6s, 7s, 8s, 12s, 18s}) {
+      for (const auto round_trip : {1ms, 100ms, 500ms, 999ms}) {
+        CAPTURE(tick.count());
+        CAPTURE(round_trip.count());
+        clock_of_24s w{tick};
+        const auto beat = w.clock.beat_interval(true);
+        int proofs = 0;
+        for (duration now{}; now < 10min; now += beat) {
+          w.answer(relayed, now, now + round_trip);
+          const auto then = start + now + round_trip;
+          if (now > 24s) CHECK(w.clock.valid_until() > then + 6s);
+          if (now > 24s) CHECK(w.clock.fresh(then + round_trip));
+          if (!w.clock.wants_proof(then) || !w.clock.provable(then)) continue;
+          w.clock.proof_sent(then);
+          CHECK_FALSE(w.clock.provable(then));  // another one would say nothing new
+          w.answer(committed, now + round_trip, now + 2 * round_trip);
+          ++proofs;
+        }
+        CHECK(proofs <= 10 * 60 / (tick > 6s ? 3 : 6) + 1);  // one every T/8, or T/4
       }
-      CHECK(proofs <= 10 * 60 / 6 + 1);  // one every T/4
     }
   }
 
-  TEST_CASE("an idle client that sends a sync every T/6 has a lease of a third of its timeout at its first write") {
-    clock_of_24s w;
-    const auto beat = w.clock.beat_interval(false);
-    for (duration now{}; now <= 60s; now += beat) w.answer(relayed, now, now + 10ms);
-    for (duration later{1ms * 20}; later < beat; later += 100ms) {
-      auto first = w.clock;
-      first.answered(committed, start + 60s + later, start + 60s + later + 10ms);
-      CHECK(first.fresh(start + 60s + later + 10ms));
-      CHECK(first.valid_until() > start + 60s + later + 8s);
+  TEST_CASE(
+      "an idle client that sends a sync every T/6 has a lease of a third of its timeout at its first write, or a "
+      "quarter") {
+    for (const auto tick : {0s, 6s, 8s, 12s, 18s}) {
+      clock_of_24s w{tick};
+      const auto beat = w.clock.beat_interval(false);
+      for (duration now{}; now <= 60s; now += beat) w.answer(relayed, now, now + 10ms);
+      for (duration later{1ms * 20}; later < beat; later += 100ms) {
+        auto first = w.clock;
+        first.answered(committed, start + 60s + later, start + 60s + later + 10ms);
+        CHECK(first.fresh(start + 60s + later + 10ms));
+        CHECK(first.valid_until() > start + 60s + later + (tick > 6s ? 6s : 8s));
+      }
     }
   }
 

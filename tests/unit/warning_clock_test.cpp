@@ -146,15 +146,13 @@ duration longest(duration server_tick) { return session_timing{24s, server_tick}
 }  // namespace
 
 TEST_SUITE("warning clock") {
-  TEST_CASE("a holder can be warned a quarter of its session timeout before the end, less with a tick above T/2") {
-    CHECK(longest(0s) == 6s);
-    CHECK(longest(12s) == 6s);
-    CHECK(longest(2s) == 6s);
-    CHECK(longest(18s) == 3s);
+  TEST_CASE("a holder can be warned T/4 before the end of its lease, or T/8 if T is known to be below four ticks") {
+    for (const auto tick : {0s, 2s, 6s}) CHECK(longest(tick) == 6s);
+    for (const auto tick : {7s, 12s, 18s}) CHECK(longest(tick) == 3s);
   }
 
   TEST_CASE("a holder whose round trips take less than T/24 is not warned, in whatever rhythm it locks and asks") {
-    for (const auto& [tick, trusts] : {std::pair{0s, false}, {0s, true}, {6s, false}, {15s, false}, {18s, true}}) {
+    for (const auto& [tick, trusts] : {std::pair{0s, false}, {0s, true}, {6s, false}, {12s, false}, {12s, true}}) {
       for (const auto part : {24, 20, 16, 8}) {
         const auto before = longest(tick) * part / 24;
         for (duration locked{}; locked < 4s; locked += 330ms) {
@@ -177,8 +175,8 @@ TEST_SUITE("warning clock") {
   }
 
   TEST_CASE("a warning costs a holder no more requests up to T/6, and at most half as many again beyond") {
-    const auto cost = [](duration before) {
-      warned_holder w{{.before = before}, always(10ms)};
+    const auto cost = [](duration before, duration tick = {}) {
+      warned_holder w{{.server_tick = tick, .before = before}, always(10ms)};
       w.least_left(1min);
       const auto proofs = w.proofs();
       const auto syncs = w.syncs();
@@ -189,6 +187,8 @@ TEST_SUITE("warning clock") {
     CHECK(cost(4s) == std::pair{40, 80});
     CHECK(cost(5s) == std::pair{40, 120});
     CHECK(cost(6s) == std::pair{60, 120});
+    CHECK(cost(0s, 12s) == std::pair{80, 80});
+    CHECK(cost(1s, 12s) == std::pair{80, 80});
   }
 
   TEST_CASE("warnings come in their order, once, and not before a proof could arrive") {
