@@ -225,8 +225,17 @@ bool ensemble::running(std::size_t server) const { return impl_->running(server)
 
 void ensemble::stop(std::size_t server) { impl_->at(server).process.stop(stop_grace); }
 void ensemble::kill(std::size_t server) { impl_->at(server).process.kill(); }
-void ensemble::pause(std::size_t server) { impl_->at(server).process.pause(); }
+void ensemble::pause(std::size_t server) {
+  resume_pings(server);  // a stopped thread would not take part
+  impl_->at(server).process.pause();
+}
 void ensemble::resume(std::size_t server) { impl_->at(server).process.resume(); }
+
+void ensemble::pause_pings(std::size_t server) {
+  auto& target = impl_->at(server);
+  if (!target.pings) target.pings.emplace(target.process.pid(), "QuorumPeer[myid");
+}
+void ensemble::resume_pings(std::size_t server) { impl_->at(server).pings.reset(); }
 
 void ensemble::configure(std::size_t server, const std::vector<std::string>& config_lines) {
   impl_->configure(server, config_lines);

@@ -109,6 +109,7 @@ void server_process::configure(const ensemble_options& how, const std::vector<pe
 }
 
 void server_process::launch(const ensemble_options& how) {
+  pings.reset();  // of the process before
   process.start(java_command(index_, folder_, class_path, how), {.log = log(), .talks = false});
 }
 

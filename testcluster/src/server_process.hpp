@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "latchkey/testing/child_process.hpp"
 #include "latchkey/testing/ensemble.hpp"
 #include "reserved_port.hpp"
+#include "stopped_thread.hpp"
 
 namespace latchkey::testing::detail {
 
@@ -40,7 +42,8 @@ class server_process {
   [[nodiscard]] bool lost_its_port() const;
 
   child_process process;
-  std::string class_path;  ///< from the next launch on; empty: as LATCHKEY_ZOOKEEPER_CLASSPATH says
+  std::optional<stopped_thread> pings;  ///< the thread that sends them, while it is stopped
+  std::string class_path;               ///< from the next launch on; empty: as LATCHKEY_ZOOKEEPER_CLASSPATH says
 
  private:
   std::size_t index_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <future>
 #include <latchkey/testing/ensemble.hpp>
+#include <thread>
 
 #include "support.hpp"
 
@@ -106,6 +107,48 @@ TEST_CASE("an idle leader is heard to ping its followers, and not while its pack
   CHECK(last() == before);
   servers.heal(one);
   CHECK(eventually([&] { return last() > before; }));
+}
+
+TEST_CASE("a leader whose ping thread is stopped goes on answering, and pings when the thread goes on") {
+  auto& servers = three_servers();
+  const auto leader = *servers.leader();
+  const auto one = servers.followers().front();
+  const auto last = [&] { return servers.last_passed(one, direction::incoming); };
+  servers.pause_pings(leader);
+  servers.pause_pings(leader);  // once is enough
+  raw_client far{servers.address(one)};
+  far.create("/meanwhile", {}, create_mode::ephemeral);
+  far.sync();
+  CHECK(servers.exists("/meanwhile").has_value());
+  far.close();
+  auto before = last();
+  CHECK(eventually([&] {  // at once, unless a session of another test ends just then
+    before = last();
+    const auto end = std::chrono::steady_clock::now() + 2 * servers.options().tick;
+    while (std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(5ms);
+    return last() == before;
+  }));
+  servers.resume_pings(leader);
+  CHECK(eventually([&] { return last() > before; }));
+  const auto late = last();
+  CHECK(late - before >= 2 * servers.options().tick);
+  CHECK(eventually([&] { return last() > late; }));
+  CHECK(servers.leader() == leader);
+}
+
+TEST_CASE("a server whose ping thread is stopped can be paused, and killed") {
+  auto& servers = three_servers();
+  const auto old = *servers.leader();
+  servers.pause_pings(old);
+  servers.pause(old);
+  CHECK_FALSE(servers.running(old));
+  servers.resume(old);
+  servers.pause_pings(old);
+  servers.kill(old);
+  servers.resume_pings(old);
+  CHECK_THROWS_AS(servers.pause_pings(old), cluster_error);
+  servers.start(old);
+  servers.wait_until_serving(old, patience);
 }
 
 TEST_SUITE_END();

@@ -77,6 +77,11 @@ class LATCHKEY_TESTING_EXPORT ensemble {
   void restart(std::size_t server);  ///< kill (if it runs) and start
   void pause(std::size_t server);    ///< SIGSTOP; returns when it has stopped
   void resume(std::size_t server);   ///< SIGCONT
+  /// Stops the one thread of a leader that pings its followers, by ptrace, and returns when it has stopped. All else of
+  /// the server goes on: it answers, and commits writes. Until `resume_pings`, or the server is paused or started again.
+  /// @throws cluster_error  it is neither leader nor follower, or this process may not trace
+  void pause_pings(std::size_t server);
+  void resume_pings(std::size_t server);  ///< A ping that is overdue comes at once. If they are not stopped: nothing.
   /// Lines for the zoo.cfg of one server, after options().config_lines; the last of two counts. From its next start on.
   void configure(std::size_t server, const std::vector<std::string>& config_lines);
   /// The jars of one server, from its next start on: another version of ZooKeeper. Empty: those of the others.
