@@ -2,17 +2,12 @@
 /// Attacks on the lease: a network that holds packets back without losing a connection, and then the cut, at the
 /// moments when the leader knows least about the session of the holder.
 
-#include <latchkey/mutex.hpp>
-
 #include <chrono>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <doctest/doctest.h>
 
-#include "support/overlap.hpp"
-#include "support/support.hpp"
+#include "support/disputed_lock.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -66,79 +61,31 @@ void await(clock::time_point time) {
 
 std::int64_t newest_write(std::size_t leader) { return servers().admin(leader).srvr().zxid; }
 
-/// A holder that knows one follower only, and a client of the leader that waits for its lock.
-class attack {
+/// The servers of one attack.
+struct target {
+  std::size_t index;
+  const roles now = everybody_serves();
+  const std::size_t leader = now.leader;
+  const std::size_t follower = now.followers[index % 2];
+  const worst_pings pings{follower};
+  const std::chrono::milliseconds timeout = pings.timeout();
+  proxy net{{servers().address(follower)}};
+};
+
+class attack : public target, public disputed_lock {
  public:
-  explicit attack(int i) : index_{i} {
-    REQUIRE(first.wait_for_connection(patience()));
-    REQUIRE(second.wait_for_connection(patience()));
-    servers().create_all(path_);
-  }
+  explicit attack(int i)
+      : target{static_cast<std::size_t>(i)}, disputed_lock{net.connect_string(), leader, quick(timeout)} {}
   ~attack() {
     servers().heal();
     servers().wait_until_serving(follower, patience());
   }
 
-  void lock() { REQUIRE(try_lock_for(patience())); }
-  bool try_lock_for(std::chrono::milliseconds time) {
-    try {
-      if (!holder_.try_lock_for(time)) return false;
-    } catch (const error& failure) {
-      REQUIRE(failure.code() == errc::unreachable);  // its server has been cut off for longer than a session lasts
-      return false;
-    }
-    before = holder_.held();
-    eye_.emplace(before);
-    return true;
-  }
-  void let_wait() {
-    waiting_.start([this] {
-      REQUIRE(successor_.try_lock_for(patience()));
-      granted_ = boottime_clock::now();
-      successor_.unlock();
-    });
-  }
-  /// Waits until another client is in the queue, and only it writes. @returns false when a busy machine has cost the
-  /// holder its lock before: its node is gone, too.
-  bool is_waited_for() {
-    let_wait();
-    REQUIRE(eventually([&] { return !before || queue_at(path_).size() == 2; }));
-    return bool{before};
-  }
-  /// Waits until the grant has been extended, or is over. @returns whether it is held.
-  bool extended(boottime_clock::time_point until) const {
-    REQUIRE(eventually([&] { return !before || before.valid_until() > until; }));
-    return bool{before};
-  }
   round finish(bool met_a_holder) {
-    waiting_.join();
-    REQUIRE(eventually([&] { return eye_->seen_lost(); }));
+    const auto what = disputed_lock::finish(met_a_holder);
     net.heal();
-    holder_.unlock();
-    return {eye_->last_held() - granted_, met_a_holder};
+    return what;
   }
-
- private:
-  int index_;
-  std::string path_ = fresh_path();
-
- public:
-  const roles now = everybody_serves();
-  const std::size_t leader = now.leader;
-  const std::size_t follower = now.followers[static_cast<std::size_t>(index_) % 2];
-  const worst_pings pings{follower};
-  const std::chrono::milliseconds timeout = pings.timeout();
-  proxy net{{servers().address(follower)}};
-  client first{net.connect_string(), quick(timeout)};
-  client second{servers().connect_string(leader), quick(timeout)};
-  grant before;
-
- private:
-  mutex holder_{first, path_};
-  mutex successor_{second, path_};
-  std::optional<watchman> eye_;
-  on_threads waiting_;
-  boottime_clock::time_point granted_;
 };
 
 /// Waits until what the follower has sent is written, if it sends anything; then lets it know, but lets nothing more

@@ -26,10 +26,12 @@ inline int repetitions() {
   return wanted != nullptr ? std::atoi(wanted) : 2;
 }
 
-/// Looks at a grant without a pause, and remembers when it was last seen to be held.
+/// Looks at a grant again and again, and remembers when it was last seen to be held.
 class watchman {
  public:
-  explicit watchman(grant held) : grant_{std::move(held)}, thread_{[this] { look(); }} {}
+  /// @param pause  between two looks: for several at a time
+  explicit watchman(grant held, std::chrono::microseconds pause = {})
+      : grant_{std::move(held)}, pause_{pause}, thread_{[this] { look(); }} {}
   ~watchman() {
     stop_ = true;
     thread_.join();
@@ -48,12 +50,14 @@ class watchman {
       } else {
         seen_lost_ = true;
       }
+      std::this_thread::sleep_for(pause_);
       std::this_thread::yield();
     }
     CHECK(revived_ == 0);
   }
 
   grant grant_;
+  const std::chrono::microseconds pause_;
   std::atomic<boottime_clock::time_point> last_held_{boottime_clock::time_point{}};
   std::atomic<bool> seen_lost_{false};
   std::atomic<bool> stop_{false};

@@ -47,6 +47,7 @@ ensemble& servers() {
   static announced_ensemble instance{[] {
     ensemble_options options;
     options.quorum_proxies = true;
+    options.tick = std::chrono::milliseconds{number_from_environment("LATCHKEY_TICK", 500)};
     return options;
   }()};
   return instance;
