@@ -61,6 +61,7 @@ std::string fresh_path() {
 client_options quick(std::chrono::milliseconds session_timeout) {
   client_options options;
   options.session_timeout = session_timeout;
+  options.server_tick = std::chrono::milliseconds{number_from_environment("LATCHKEY_SERVER_TICK", 0)};
   return options;
 }
 
