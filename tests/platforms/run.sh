@@ -14,25 +14,12 @@ set -euo pipefail
 
 # shellcheck source=tests/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../setup.sh"
+# shellcheck source=tests/platforms/sources.sh
+source "$latchkey_root/tests/platforms/sources.sh"
 
 not_run() {
   printf '\nnot run: Debian %s: %s\n' "$suite" "$*"
   exit 0
-}
-
-# Prints what this machine's apt knows of Debian, for the suite: lines of sources.list.
-sources() {
-  local here entry file codename uri component key
-  # shellcheck disable=SC1091
-  here=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-  # shellcheck disable=SC2016 # apt's own variables
-  apt-get indextargets --format '$(ORIGIN)|$(SOURCESENTRY)|$(CODENAME)|$(REPO_URI)|$(COMPONENT)' 'Created-By: Packages' |
-    while IFS='|' read -r origin entry codename uri component; do
-      if [[ $origin != Debian || ! $codename =~ ^$here(-updates|-security)?$ ]]; then continue; fi
-      file=${entry%:*}
-      key=$(sed -nE 's/^(Signed-By: *|deb .*signed-by=)(\/[^] ]+).*/\2/Ip' "$file" | head -n 1)
-      echo "deb ${key:+[signed-by=$key] }$uri $suite${BASH_REMATCH[1]} $component"
-    done | sort -u
 }
 
 # The settings of this machine's apt for downloads, proxies among them.
@@ -45,7 +32,7 @@ make_root() {
   if ! command -v mmdebstrap >/dev/null; then (latchkey_packages=(mmdebstrap) && install_packages) || true; fi
   command -v mmdebstrap >/dev/null || not_run "mmdebstrap is missing (Debian package 'mmdebstrap')"
   if ! have_package_lists && ((EUID == 0)); then apt-get -q update || true; fi
-  sources >"$folder/sources.list"
+  sources "$suite" >"$folder/sources.list"
   if [[ ! -s $folder/sources.list ]]; then not_run "this machine's apt names no mirror of Debian"; fi
   downloads >"$folder/apt.conf"
   heading "making Debian $suite in $folder/root"

@@ -14,6 +14,9 @@ case ${1:-} in -h | --help)
   ;;
 esac
 
+# shellcheck source=tests/platforms/sources.sh
+source "$(dirname "${BASH_SOURCE[0]}")/sources.sh"
+
 cannot() {
   echo "$*" >&2
   exit 1
@@ -32,18 +35,13 @@ class_path() {
 }
 
 download() {
-  local site apt=$folder/apt
+  local list apt=$folder/apt
   command -v apt-get >/dev/null || cannot "this is not Debian: there is no apt-get"
-  # shellcheck disable=SC2016 # apt's own
-  site=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
-    sed -n "s/^$here main //p" | head -n 1)
-  [[ -n $site ]] || cannot "apt's configuration names no archive of Debian for '$here'"
+  list=$(sources "$suite" | grep " $suite main$") || cannot "apt's configuration names no archive of Debian"
   rm -rf "$folder"
   mkdir -p "$apt"/{lists,archives}/partial
   : >"$apt/status"
-  local keys=/usr/share/keyrings/debian-archive-keyring.gpg
-  if [[ -f $keys ]]; then keys="[signed-by=$keys] "; else keys=; fi
-  echo "deb $keys$site $suite main" >"$apt/sources.list"
+  echo "$list" >"$apt/sources.list"
   local options=(-q -y -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
     -o Dir::Etc::preferencesparts=/dev/null -o "Dir::State::lists=$apt/lists" -o "Dir::State::status=$apt/status"
     -o "Dir::Cache=$apt" -o "Dir::Cache::archives=$apt/archives" -o "APT::Sandbox::User=$(id -un)"
