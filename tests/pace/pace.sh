@@ -16,13 +16,15 @@ median_of_three() {
 
 compile_one_file() { "${CXX:-c++}" -std=c++20 -O2 -c "$latchkey_root/tests/pace/compiled.cpp" -o /dev/null; }
 
-# Ends when the servers serve.
+# Ends when the servers serve; fails if they do not within a minute.
 start_one_ensemble() {
-  local line
-  coproc ensemble { exec "$latchkey_root/build/ci/testcluster/latchkey-testcluster" up; }
-  read -r line <&"${ensemble[0]}" || return 1
-  kill "$ensemble_PID"
-  wait "$ensemble_PID" 2>/dev/null || true
+  local line='' output pid
+  exec {output}< <(exec "$latchkey_root/build/ci/testcluster/latchkey-testcluster" up)
+  pid=$!
+  read -r -t 60 line <&"$output" || true
+  kill "$pid" || true
+  wait "$pid" || true
+  exec {output}<&-
   [[ -n $line ]]
 }
 
