@@ -55,6 +55,12 @@ function(latchkey_doctest)
     endif()
   endforeach()
 
+  foreach(suite IN LISTS arg_TIMED)
+    if(NOT suite IN_LIST arg_SUITES)
+      message(FATAL_ERROR "latchkey_doctest: TIMED names '${suite}', which is not in SUITES")
+    endif()
+  endforeach()
+
   set(timeout 120)
   if(arg_SERVERS OR "integration" IN_LIST arg_LABELS OR "interop" IN_LIST arg_LABELS)
     set(arg_SERVERS TRUE)
