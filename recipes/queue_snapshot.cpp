@@ -11,6 +11,7 @@
 #include "base/escape.hpp"
 #include "base/path.hpp"
 #include "queue/admission.hpp"
+#include "queue/foreign_use.hpp"
 #include "queue/inquiry.hpp"
 #include "queue/record.hpp"
 #include "recipes/agreed_number.hpp"
@@ -119,7 +120,10 @@ std::vector<candidate> list(detail::client_core& core, const std::string& path, 
   const auto queue = in_order(children);
   if (std::find(children.begin(), children.end(), permit_folder.substr(0, permit_folder.size() - 1)) == children.end())
     return queue;
-  if (!queue.empty()) core.monitor().run([&] { core.say_if_semaphore(absolute, children); });
+  if (!queue.empty()) {
+    const auto& lock = detail::rule_of(detail::contender_kind::lock);
+    core.monitor().run([&] { detail::warn_of_foreign_use(core, absolute, lock, children); });
+  }
   return list_semaphore(core, path, queue, detail::time_until(end, core.monitor().now()));
 }
 

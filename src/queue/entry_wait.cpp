@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/path.hpp"
+#include "queue/foreign_use.hpp"
 #include "queue/queue_entry.hpp"
 
 namespace latchkey::detail {
@@ -40,7 +41,7 @@ void queue_entry::decide(const reply& listed) {
     return;
   }
   if (peers()) peers()->departures().listed(*path_, listed.children);
-  core_->say_if_semaphore(*path_, listed.children);
+  warn_of_foreign_use(*core_, *path_, *kind_, listed.children);
   if (refuse_behind_own(listed.children)) return;
   auto verdict = admit(listed.children, last_component(node_), *kind_);
   // Nor is a node behind that we are about to delete.

@@ -20,6 +20,9 @@ struct rule {
   std::span<const rule* const> waits_for;
   /// What it may become in its own place, under its own number; null: nothing.
   const rule* downgraded = nullptr;
+  /// Children of the path, all of which are there if it is used in a way that this kind does not exclude.
+  std::span<const std::string_view> foreign_use{};
+  std::string_view foreign_name{};  ///< of that use
 
   /// @returns whether no two of this kind are let in together.
   bool exclusive() const noexcept { return waits_for_kind(*this); }

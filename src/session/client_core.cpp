@@ -185,17 +185,6 @@ void client_core::say_if_never_connected(const std::string& path) {
       {{"path", path}});
 }
 
-void client_core::say_if_semaphore(const std::string& path, const std::vector<std::string>& children) {
-  const auto has = [&](std::string_view folder) {
-    return std::find(children.begin(), children.end(), folder) != children.end();
-  };
-  if (!has("leases") || !has("locks") || said_semaphore_.size() >= open_parents::most_paths) return;
-  if (!said_semaphore_.insert(path).second) return;
-  log(log_level::warning,
-      "a path is used as a lock and as a semaphore, which do not exclude each other; use one recipe for each path",
-      {{"path", path}});
-}
-
 time_point client_core::end_of_try(duration most) const {
   const auto now = monitor_->now();
   if (!session_.ever_connected()) return std::min(outage_.tolerated_until(), deadline_after(now, most));

@@ -101,8 +101,10 @@ class client_core final : session_listener {
   bool is_cut_off() const noexcept { return session_.ever_connected() && !session_.connected(); }
   /// @returns why a try fails now: the outage has lasted too long for a `false`; nothing otherwise.
   std::optional<failure> unreachable() const;
-  /// A list of the path of a lock has contenders. Warns, once for each path, if it is that of a semaphore, too.
-  void say_if_semaphore(const std::string& path, const std::vector<std::string>& children);
+  /// @returns whether a warning about `path` is the first.
+  bool warns_first(const std::string& path) {
+    return warned_of_.size() < detail::open_parents::most_paths && warned_of_.insert(path).second;
+  }
   /// A call for the lock at `path` has ended without it. Logs, once, if there has been no connection yet.
   void say_if_never_connected(const std::string& path);
   /// @returns how long a try waits that begins now: for `most`, or less.
@@ -181,7 +183,7 @@ class client_core final : session_listener {
   detail::waiting_calls waiting_calls_;
   std::optional<detail::peers> peers_;
   bool said_never_connected_ = false;
-  std::set<std::string> said_semaphore_;  // of these paths
+  std::set<std::string> warned_of_;  // these paths
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;
