@@ -16,7 +16,9 @@ class listener {
  public:
   using on_accept = std::function<void(boost::asio::ip::tcp::socket)>;
 
-  listener(boost::asio::io_context& io, on_accept handler) : acceptor_(io), handler_(std::move(handler)) {}
+  /// @param port  0: one that is free
+  listener(boost::asio::io_context& io, on_accept handler, std::uint16_t port = 0)
+      : port_(port), acceptor_(io), handler_(std::move(handler)) {}
 
   void open();           ///< does nothing if it is open. @throws cluster_error
   void shut() noexcept;  ///< connections are refused from now on

@@ -22,8 +22,13 @@ enum class network { healthy, cut, black_hole };
 /// One server as the client sees it.
 class front {
  public:
-  front(boost::asio::io_context& io, detail::proxy_core& core, std::size_t index, const endpoint& server)
-      : io_(io), core_(core), index_(index), door_(io, [this](auto socket) { accept(std::move(socket)); }) {
+  front(boost::asio::io_context& io, detail::proxy_core& core, std::size_t index, const endpoint& server,
+        std::uint16_t port)
+      : io_(io),
+        core_(core),
+        index_(index),
+        door_(
+            io, [this](auto socket) { accept(std::move(socket)); }, port) {
     boost::system::error_code error;
     const auto found = boost::asio::ip::tcp::resolver{io}.resolve(server.host, std::to_string(server.port), error);
     if (error) throw cluster_error(server.to_string() + ": " + error.message());
@@ -101,11 +106,12 @@ struct proxy::impl {
   std::vector<std::unique_ptr<front>> fronts;
 };
 
-proxy::proxy(std::vector<endpoint> servers) : impl_(std::make_unique<impl>()) {
+proxy::proxy(std::vector<endpoint> servers, std::uint16_t first_port) : impl_(std::make_unique<impl>()) {
   impl_->loop.run([&] {
     for (const auto& server : servers) {
       const auto index = impl_->fronts.size();
-      impl_->fronts.push_back(std::make_unique<front>(impl_->loop.io(), impl_->core, index, server));
+      const auto port = static_cast<std::uint16_t>(first_port == 0 ? 0 : first_port + index);
+      impl_->fronts.push_back(std::make_unique<front>(impl_->loop.io(), impl_->core, index, server, port));
       impl_->fronts.back()->set(network::healthy);
     }
   });

@@ -13,8 +13,9 @@ namespace latchkey::testing::detail {
 /// (Java sets that by default), again and again.
 class reserved_port {
  public:
-  /// @throws cluster_error  there is no free port
-  reserved_port();
+  /// @param wanted  0: one that is free
+  /// @throws cluster_error  there is no free port, or this one is taken
+  explicit reserved_port(std::uint16_t wanted = 0);
   [[nodiscard]] std::uint16_t number() const noexcept { return number_; }
 
  private:

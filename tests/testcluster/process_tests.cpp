@@ -12,6 +12,7 @@
 #include <string>
 
 #include <latchkey/testing/child_process.hpp>
+#include <latchkey/testing/proxy.hpp>
 
 #include "support.hpp"
 
@@ -68,6 +69,39 @@ TEST_CASE("the program prints a connect string and ends on SIGTERM with its serv
   up.process.signal(SIGTERM);
   CHECK(up.process.wait() == "exit code 0");
   CHECK_FALSE(lives(up.server));
+}
+
+TEST_CASE("the program kills, starts, pauses and resumes a server by number, and says when one dies") {
+  program up;
+  const auto hears = [&](const std::string& words) {
+    for (auto line = up.process.hear(); line; line = up.process.hear()) {
+      if (line->find(words) != line->npos) return true;
+    }
+    return false;
+  };
+  up.process.say("kill 0");
+  CHECK(hears("server 0: kill done"));
+  CHECK_FALSE(lives(up.server));
+  CHECK(hears("server 0 is dead; its log: "));
+  up.process.say("start 0");
+  CHECK(hears("server 0: start done"));
+  up.process.say("pause 0");
+  CHECK(hears("server 0: pause done"));
+  up.process.say("resume 0");
+  CHECK(hears("server 0: resume done"));
+  up.process.say("pause 1");
+  CHECK(hears("Commands: pause N"));
+}
+
+TEST_CASE("the program serves at fixed ports, and says if one is taken") {
+  const ensemble other{{.servers = 1}};
+  const proxy net{other.addresses()};
+  const auto taken = net.address(0).port;
+  child_process refused{
+      {"/bin/sh", "-c", "exec " TESTCLUSTER_PROGRAM " up --servers 1 --port " + std::to_string(taken) + " 2>&1"}};
+  const auto said = refused.hear();
+  CHECK(said.value_or("").find("port " + std::to_string(taken) + " is not free") != std::string::npos);
+  CHECK(refused.wait() == "exit code 1");
 }
 
 TEST_CASE("the servers die with a process that is killed") {

@@ -25,8 +25,9 @@ namespace latchkey::testing {
 /// "next" faults: each call arms one fault for one request of that kind that arrives later, in order of arming.
 class LATCHKEY_TESTING_EXPORT proxy {
  public:
+  /// @param first_port  of the first server; the others have the next ones. 0: ports that are free
   /// @throws cluster_error  no port to listen on
-  explicit proxy(std::vector<endpoint> servers);
+  explicit proxy(std::vector<endpoint> servers, std::uint16_t first_port = 0);
   proxy(const proxy&) = delete;
   proxy& operator=(const proxy&) = delete;
   ~proxy();  ///< closes every connection
