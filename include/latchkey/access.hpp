@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey {
 
 /// Credentials for one of ZooKeeper's authentication schemes, most often "digest" with "user:password".

@@ -5,6 +5,8 @@
 
 #include <chrono>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey {
 
 namespace detail {

@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey {
 
 /// A number that strictly increases over the grants of one lock path: over processes, sessions, changes of the leader

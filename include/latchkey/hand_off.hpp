@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey {
 
 /// How the next contender learns of a release.

@@ -14,6 +14,9 @@
 
 #include <latchkey/log.hpp>
 
+static_assert(FMT_VERSION >= 90000,
+              "latchkey needs fmt 9 or newer; a shared latchkey hides its fmt, so a program may use another");
+
 namespace latchkey::detail {
 
 /// One `key=value` at the end of a log line.
