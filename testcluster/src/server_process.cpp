@@ -46,7 +46,9 @@ std::string find_class_path() {
   }
   auto path = zookeeper.string();
   for (const auto* name : {"slf4j-simple", "netty-codec", "netty-resolver", "netty-transport-native-unix-common"}) {
-    if (const auto jar = jars / (std::string{name} + ".jar"); fs::exists(jar)) path += ":" + jar.string();
+    if (const auto jar = jars / (std::string{name} + ".jar"); fs::exists(jar)) {
+      path.append(":").append(jar.string());  // of ":" + a string g++ 12 warns with -O3
+    }
   }
   return path;
 }

@@ -51,7 +51,9 @@ TEST_CASE("one transaction creates a sequential node in each of several parents,
 }
 
 TEST_CASE("a connection lost and regained is told, and the session stays") {
-  one_session session;
+  auto options = options_for();
+  options.session_timeout = 60s;  // however long the client takes to find the new server
+  one_session session{options};
   session.wait_for_connection();
   const auto id = session.info_.id;
   const auto path = session.ask(create("/survivor-", create_mode::ephemeral_sequential)).path;

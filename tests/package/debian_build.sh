@@ -10,7 +10,11 @@ work=${2:?which folder?}
 reused=${3?which build?}
 shift 3
 cd "$source"
-if [[ -n ${LATCHKEY_LONG:-} ]]; then reused=; fi
+if [[ -n ${LATCHKEY_LONG:-} ]]; then
+  reused=
+  # What only an optimiser notices.
+  if [[ ${CI:-} == true ]]; then set -- "$@" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON; fi
+fi
 if [[ -n $reused ]]; then
   export LATCHKEY_OBJECTS=$reused
   set -- "$@" "-DCMAKE_CXX_COMPILER_LAUNCHER=$source/tests/package/reuse.sh"
