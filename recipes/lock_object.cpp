@@ -14,11 +14,11 @@ void log_wrong_unlock(const std::string& path, const char* call, bool abandoned)
       abandoned
           ? "the one that has is at its end, so only the destructor of the lock object releases the lock now; take "
             "it with acquire()"
-          : "unlock it on the fiber that has, or take it with acquire()";
+          : "unlock it on the one that has, or take it with acquire()";
   log(log_level::error,
-      fmt::format("{} was called by a fiber that has not locked it, and was ignored; {}, whose guard any thread may "
+      fmt::format("{} was called by a {} that has not locked it, and was ignored; {}, whose guard any thread may "
                   "release",
-                  call, advice),
+                  call, kind_of_caller(), advice),
       {{"path", path}});
 }
 

@@ -58,8 +58,7 @@ class owner {
   /// Throws if `fiber` holds the lock: it would wait for itself.
   void refuse(std::uint64_t fiber) const {
     if (is(fiber))
-      refuse_deadlock(
-          path_, "this fiber already holds the lock; unlock it first (only a reentrant_mutex may be locked again)");
+      refuse_deadlock(path_, "already holds the lock; unlock it first (only a reentrant_mutex may be locked again)");
   }
 
   /// @pre it is not there

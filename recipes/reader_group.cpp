@@ -65,7 +65,7 @@ std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, time_point unti
   const bool reading = is_reading(fiber);
   if (reading && !is_try(until)) {
     // If a writer came in between, both would wait for ever.
-    refuse_deadlock(path_, "this fiber already holds the lock as a reader; call unlock_shared() first");
+    refuse_deadlock(path_, "already holds the lock as a reader; call unlock_shared() first");
   }
   return queue_up(fiber, until, reading || state_ == state::delayed);
 }

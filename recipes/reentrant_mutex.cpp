@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "recipes/cohort.hpp"
 #include "recipes/rules.hpp"
 
@@ -36,7 +38,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
       if (!held_) {
         throw error{
             errc::lock_lost,
-            "the lock was lost while this fiber held it; unlock it as often as it was locked, then lock it again",
+            "the lock was lost while its caller held it; unlock it as often as it was locked, then lock it again",
             path_};
       }
       if (stop.stop_requested()) return false;
@@ -152,7 +154,8 @@ void reentrant_mutex::unlock_checked() {
   if (state_->unlock()) return;
   throw std::system_error{
       std::make_error_code(std::errc::operation_not_permitted),
-      path_ + ": this fiber has not locked it, or only with guards; unlock it on the fiber that has"};
+      fmt::format("{}: this {} has not locked it, or only with guards; unlock it where it was locked", path_,
+                  detail::kind_of_caller())};
 }
 
 std::size_t reentrant_mutex::depth() const noexcept { return state_->depth(); }

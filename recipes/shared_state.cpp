@@ -32,8 +32,7 @@ void shared_state::shut() noexcept {
 
 std::shared_ptr<waiter> shared_state::enter(std::uint64_t fiber, time_point until) {
   if (!is_try(until) && readers_->is_reading(fiber)) {
-    refuse_deadlock(path_,
-                    "this fiber holds the lock as a reader, and there is no upgrade; call unlock_shared() first");
+    refuse_deadlock(path_, "holds the lock as a reader, and there is no upgrade; call unlock_shared() first");
   }
   return writers_->enter(fiber, until);
 }
@@ -53,7 +52,7 @@ bool shared_state::acquire_shared(duration timeout, std::stop_token stop) {
 
 std::shared_ptr<waiter> shared_state::enter_shared(std::uint64_t fiber, time_point until) {
   if (!is_try(until) && writers_->is_owner(fiber)) {
-    refuse_deadlock(path_, "this fiber holds the lock as the writer; call downgrade() to become a reader");
+    refuse_deadlock(path_, "holds the lock as the writer; call downgrade() to become a reader");
   }
   return readers_->enter(fiber, until);
 }

@@ -72,16 +72,17 @@ std::string parse_ipv6(std::string_view text, std::string_view host) {
 std::string parse_host(std::string_view text, std::string_view host) {
   if (host.empty()) fail(text, "has an empty host; write one host between two commas, and no comma at the end");
   if (host.front() == '[') return parse_ipv6(text, host);
+  if (host.find(';') != std::string_view::npos) fail(text, "has a semicolon; put a comma between two hosts");
+  if (std::count(host.begin(), host.end(), ':') > 1) {
+    fail(text,
+         fmt::format("has several colons in \"{}\"; write an IPv6 address in brackets, as in \"[::1]:2181\"", host));
+  }
   const auto name = host.substr(0, host.find(':'));
   if (name.empty()) fail(text, fmt::format("has no name before the port in \"{}\"", host));
   const auto odd = std::find_if_not(name.begin(), name.end(), is_of_name);
   if (odd != name.end()) {
     fail(text,
          fmt::format("has a character that no host name has, at position {} of \"{}\"", odd - name.begin() + 1, host));
-  }
-  if (std::count(host.begin(), host.end(), ':') > 1) {
-    fail(text,
-         fmt::format("has several colons in \"{}\"; write an IPv6 address in brackets, as in \"[::1]:2181\"", host));
   }
   return fmt::format("{}:{}", name, port_of(text, host, host.substr(name.size())));
 }
@@ -100,6 +101,8 @@ std::string parse_chroot(std::string_view text, std::string_view chroot) {
 connect_string parse_connect_string(std::string_view text) {
   const auto all = trim(text);
   if (all.empty()) fail(text, "is empty");
+  if (all.find("://") != std::string_view::npos)
+    fail(text, "has a scheme; leave it out, as in \"zk1:2181,zk2:2181/chroot\"");
   const auto slash = std::min(all.find('/'), all.size());
   connect_string result;
   result.chroot = parse_chroot(text, all.substr(slash));

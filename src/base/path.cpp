@@ -86,7 +86,7 @@ void validate_path(std::string_view path) {
   const auto fault = path_fault(path);
   if (fault.empty()) return;
   const auto shown = path.size() > most_path_bytes ? fmt::format("{:.64}...", path) : std::string{path};
-  throw error{errc::bad_path, fmt::format("the path \"{}\" {}", escaped(shown), fault), shown};
+  throw error{errc::bad_path, "the path " + fault, shown};
 }
 
 void validate_lock_path(std::string_view path) {

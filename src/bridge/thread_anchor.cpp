@@ -114,6 +114,12 @@ struct last_of_main {
   return has_scheduler() && !boost::fibers::context::active()->is_context(boost::fibers::type::dispatcher_context);
 }
 
+[[gnu::noinline]] const char* kind_of_caller() {
+  const bool is_fiber =
+      has_scheduler() && !boost::fibers::context::active()->is_context(boost::fibers::type::main_context);
+  return is_fiber ? "fiber" : "thread";
+}
+
 [[gnu::noinline]] bool begin_without_scheduler() noexcept {
   if (scheduler_here != scheduler::unknown) return false;
   scheduler_here = scheduler::gone;

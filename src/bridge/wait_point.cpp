@@ -44,6 +44,8 @@ late_call::late_call() noexcept = default;
 
 late_call::~late_call() = default;
 
+const char* kind_of_caller() { return "thread"; }
+
 std::uint64_t current_fiber() {
   static std::atomic<std::uint64_t> last{0};
   struct numbered {

@@ -68,6 +68,9 @@ class late_call {
 /// never used again, and the same after the fiber has moved to another thread.
 std::uint64_t current_fiber();
 
+/// @returns "fiber" or "thread": what the caller is, for a text.
+const char* kind_of_caller();
+
 /// @returns whether that fiber, or thread, has ended.
 bool has_ended(std::uint64_t fiber);
 

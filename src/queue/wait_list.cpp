@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "base/sole_owner.hpp"
@@ -113,7 +115,8 @@ void require_working(const client_core& core, const std::string& path) {
 }
 
 void refuse_deadlock(const std::string& path, const char* why) {
-  throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur), escaped(path) + ": " + why};
+  throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
+                          fmt::format("{}: this {} {}", escaped(path), kind_of_caller(), why)};
 }
 
 failure destroyed(const std::string& path) {

@@ -183,7 +183,7 @@ failure destroyed(const std::string& path);
 /// Throws the failure of the client if it has one: closed, or refused by the ensemble.
 void require_working(const client_core& core, const std::string& path);
 
-/// Throws resource_deadlock_would_occur: the fiber would wait for itself.
+/// Throws resource_deadlock_would_occur: the caller would wait for itself. @param why what "this thread" or "fiber" does
 [[noreturn]] void refuse_deadlock(const std::string& path, const char* why);
 
 }  // namespace latchkey::detail

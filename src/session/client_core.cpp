@@ -93,7 +93,8 @@ void client_core::on_connected(bool new_session) {
   if (new_session) ++metrics_.client.sessions;
   const auto outage = outage_.end();
   const auto& info = session_.info();
-  log(outage ? log_level::warning : log_level::info,
+  const bool said = std::exchange(said_lost_, false) || outage;
+  log(said ? log_level::warning : log_level::info,  // as its loss
       new_session ? "connected with a new session" : "connected again with the same session",
       {{"server", info.server},
        {"session", session_name(info.id)},
@@ -116,6 +117,7 @@ void client_core::on_disconnected() {
   begin_outage();
   log(log_level::warning, "the connection was lost; connecting again",
       {{"server", info.server}, {"session", session_name(info.id)}, {"grants", keeper_.grants()}});
+  said_lost_ = true;
   keeper_.on_disconnected();
   tell({.what = client_event::kind::disconnected});
   if (options_.when_lost == loss_policy::at_disconnection) keeper_.lose_all(loss_reason::deadline_passed);
@@ -128,8 +130,11 @@ void client_core::on_session_over(session_end why) {
     case session_end::expired:
       ++metrics_.client.expirations;
       begin_outage();
-      log(log_level::warning, "the session is over, and its locks are lost; beginning a new one",
+      log(log_level::warning,
+          keeper_.grants() == 0 ? "the session is over; beginning a new one"
+                                : "the session is over, and its locks are lost; beginning a new one",
           {{"session", session_name(session_.info().id)}, {"grants", keeper_.grants()}});
+      said_lost_ = true;
       keeper_.lose_all(loss_reason::session_expired);
       tell({.what = client_event::kind::session_expired});
       for_each_observer([](session_observer& observer) { observer.on_session_over(); });
@@ -253,6 +258,14 @@ void client_core::on_idle() {
 void client_core::close_session() {
   monitor_->cancel(close_timer_);
   keeper_.stop();
+  if (const auto owed = reaper_.owed(); owed != 0) {
+    log(log_level::warning,
+        "the client closes before its nodes are deleted; they are there until the session ends, and may keep others "
+        "waiting",
+        {{"nodes", owed},
+         {"session", session_name(session_.info().id)},
+         {"session_timeout_ms", session_.info().timeout}});
+  }
   session_.close([this] {
     closed_ = true;
     waiting_calls_.stop();

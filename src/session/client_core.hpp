@@ -182,6 +182,7 @@ class client_core final : session_listener {
   std::uint64_t closed_before_ = 0;  // connections, by servers, before the outage
   detail::waiting_calls waiting_calls_;
   std::optional<detail::peers> peers_;
+  bool said_lost_ = false;  // a connection, or a session, by a warning
   bool said_never_connected_ = false;
   std::set<std::string> warned_of_;  // these paths
   std::optional<failure> failed_;

@@ -4,9 +4,18 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/log.hpp"
 #include "session/lease_keeper.hpp"
 
 namespace latchkey::detail {
+namespace {
+
+/// By which a timer is late when the process was stopped, or its machine, and not just busy.
+constexpr auto long_stop = std::chrono::seconds{1};
+
+}  // namespace
 
 // Loss ----------
 
@@ -33,16 +42,22 @@ void lease_keeper::await_deadline() {
   monitor_.cancel(deadline_timer_);
   const auto now = monitor_.now();
   const auto suspect_at = clock_.suspect_at();
-  deadline_timer_ = monitor_.at(suspect_at > now ? suspect_at : clock_.valid_until(), [this] {
+  const auto due = suspect_at > now ? suspect_at : clock_.valid_until();
+  deadline_timer_ = monitor_.at(due, [this, due] {
     deadline_timer_ = {};
-    on_deadline();
+    on_deadline(due);
   });
 }
 
-void lease_keeper::on_deadline() {
+void lease_keeper::on_deadline(time_point due) {
   if (awake_ == 0) return;
   const auto now = monitor_.now();
   if (!lease_->alive(now)) {
+    if (const std::chrono::duration<double> late = now - due; late >= long_stop) {
+      log(log_level::warning,
+          fmt::format("this process did not run for {:.1f} s or longer, and the lease of its locks has ended",
+                      late.count()));
+    }
     lose_all(loss_reason::deadline_passed);
     lease_ = std::make_shared<lease>();
     return;

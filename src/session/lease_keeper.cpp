@@ -214,7 +214,7 @@ void lease_keeper::prove_if_due() {
 
 void lease_keeper::prove() {
   const auto now = monitor_.now();
-  if (!lease_->alive(now)) on_deadline();
+  if (!lease_->alive(now)) on_deadline(clock_.valid_until());
   const auto nodes = nodes_of([](const held_node& each) { return each.needs_proof(); });
   if (nodes.empty()) return;
   clock_.proof_sent(now);

@@ -45,7 +45,7 @@ kinds_of_locks guarded() {
   return {&kinds::plain, &kinds::lingering_mutex, &kinds::fair, &kinds::reentrant, &kinds::writer, &kinds::reader};
 }
 
-constexpr const char* wrong = "by a fiber that has not locked it, and was ignored";
+constexpr const char* wrong = "by a thread that has not locked it, and was ignored";
 
 }  // namespace
 

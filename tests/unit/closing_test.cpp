@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "log_lines.hpp"
 #include "support/calm_world.hpp"
 #include "support/scripted_connector.hpp"
 
@@ -26,6 +27,21 @@ TEST_SUITE("closing") {
     CHECK(w.one.connector().sent(operation::children) == 0);
     CHECK(w.ensemble.children("/q").empty());
     for (const auto& each : calls) CHECK(each->what == outcome::failed);
+  }
+
+  TEST_CASE("one that gives up says what it leaves") {
+    const log_lines lines{log_level::warning};
+    scripted_client w;
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 4s});
+    w.own->run([&] { w.core->reaper().remove("/a/b"); });
+    w.own->run([&] { w.core->close([] {}); });
+    w.advance(5s - 1ms);
+    CHECK(lines.all().empty());
+    w.advance(1ms);
+    CHECK(lines.with("closes before its nodes are deleted").size() == 1);
+    CHECK(lines.with("nodes=1 session=0x7 session_timeout_ms=4000").size() == 1);
+    for (const auto& each : w.opener->closings) each();
   }
 
   TEST_CASE("closing does not wait for a session that is being opened") {

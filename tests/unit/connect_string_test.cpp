@@ -40,6 +40,20 @@ TEST_CASE("without a chroot, or with only a slash, there is none") {
   CHECK(parse_connect_string("zk1/").chroot.empty());
 }
 
+TEST_CASE("what others write is refused with a hint") {
+  const auto hint = [](const char* text) {
+    try {
+      parse_connect_string(text);
+    } catch (const latchkey::error& refused) {
+      return std::string{refused.what()};
+    }
+    return std::string{};
+  };
+  CHECK(hint("::1:2181").find("write an IPv6 address in brackets") != std::string::npos);
+  CHECK(hint("a;b").find("put a comma between two hosts") != std::string::npos);
+  CHECK(hint("zk://a:2181").find("has a scheme; leave it out") != std::string::npos);
+}
+
 TEST_CASE("what cannot be read is refused") {
   for (const auto* text : {"",
                            "  ",
@@ -62,6 +76,7 @@ TEST_CASE("what cannot be read is refused") {
                            "zk1:2181:2182",
                            "::1",
                            "::1:2181",
+                           "zk://zk1:2181",
                            "[::1",
                            "[]",
                            "[zk1]:2181",

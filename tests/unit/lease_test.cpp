@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "log_lines.hpp"
 #include "simulation/simulated_lock.hpp"
 
 namespace latchkey::testing {
@@ -53,6 +54,17 @@ fault_plan slow_quorum(duration write) {
 }  // namespace
 
 TEST_SUITE("lease") {
+  TEST_CASE("a loss after a stop of the process says so") {
+    const log_lines lines{log_level::warning};
+    lone_client w{with_timeout(4s)};
+    REQUIRE(w.locked_within(1s));
+    w.time.run_for(1s);
+    w.time.pause(w.client.process(), w.time.now() + 12s);
+    w.time.run_for(13s);
+    CHECK_FALSE(w.held());
+    CHECK(lines.with("this process did not run for").size() == 1);
+  }
+
   TEST_CASE("an idle client sends a sync every sixth of its session timeout, and its first lock needs no proof") {
     lone_client w{with_timeout(12s)};
     w.time.run_for(60s);
