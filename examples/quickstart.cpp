@@ -11,7 +11,7 @@ void work(const std::string& connect_string) {
   latchkey::client client{connect_string};  // "zk1:2181,zk2:2181,zk3:2181/billing"
   latchkey::mutex nightly{client, "/locks/nightly"};
 
-  const auto held = nightly.acquire();  // waits; released at the end of the scope
+  auto held = nightly.acquire();  // waits; released at the end of the scope
   std::cout << "we have it, with fencing token " << to_string(held.fence()) << '\n';
 }
 

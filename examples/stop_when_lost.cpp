@@ -31,7 +31,7 @@ void report(latchkey::loss_reason why) {
 }
 
 bool bill_at_night(latchkey::mutex& nightly) {
-  const auto held = nightly.acquire();
+  auto held = nightly.acquire();
   const bool finished = bill_everyone(held.stop_token());  // is asked to stop when the lock is lost
   if (const auto why = held.grant().loss()) report(*why);
   return finished;
