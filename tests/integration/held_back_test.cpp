@@ -101,8 +101,9 @@ void release_and_cut_off(const attack& one, std::int64_t written) {
 round hold_back_between_proofs(attack& one) {
   servers().hold_back(one.follower, direction::incoming);
   const auto until = one.before.valid_until();
-  const bool met_a_holder = one.is_waited_for();
+  one.is_waited_for();
   release_and_cut_off(one, newest_write(one.leader));
+  const bool met_a_holder{one.before};  // a lock that was lost before passes on at once, as it is released
   one.extended(until);
   one.net.black_hole();
   return one.finish(met_a_holder);
