@@ -195,8 +195,7 @@ TEST_SUITE("lease") {
     REQUIRE(client.connect());
     REQUIRE(other.connect());
     limit(12s, 12s);
-    auto& connection = *client.connector().latest();
-    connection.lose_connection();
+    client.connector().latest()->lose_connection();
     REQUIRE(time.run_until([&] { return !client.connected(); }, time.now() + 1s));
     REQUIRE(client.connect());
     CHECK(client.session_timeout() == 12s);
@@ -206,7 +205,7 @@ TEST_SUITE("lease") {
     const auto next = theirs.enter(1, contender_kind::lock);
     time.run_for(20s);
     REQUIRE(held);
-    connection.open_hole(1h);
+    client.connector().latest()->open_hole(1h);
     ensemble.elect(1ms);
     REQUIRE(time.run_until([&] { return next->what == outcome::granted; }, time.now() + 1min));
     CHECK(held.valid_until() < time.now());
