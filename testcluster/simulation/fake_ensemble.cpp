@@ -53,7 +53,7 @@ void fake_ensemble::stall_leader(duration length) {
   for (const auto& session : sessions_) {
     if (session->server() && session->server()->is_leader()) session->open_hole(length);
   }
-  leader_.stop_pings(length);
+  leader_.stall(length);
 }
 
 void fake_ensemble::expire(std::int64_t session) { leader_.end_session(leader_.session(session)); }
@@ -64,10 +64,12 @@ void fake_ensemble::heal() {
   credentials_refused_ = false;
   opens_to_fail_ = 0;
   lift_quotas();
+  leader_.resume();
   for (const auto& server : servers_) {
     server->set_lag({});
     server->limit_timeout(duration::max());
     server->heal();
+    server->send_due_ping();
   }
   for (const auto& session : sessions_) session->close_hole();
 }

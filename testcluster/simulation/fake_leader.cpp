@@ -200,7 +200,7 @@ void fake_leader::reap(bool unused) {
 
 void fake_leader::elect(duration length) {
   unavailable_until_ = std::max(unavailable_until_, time_.now() + length);
-  pings_stopped_until_ = {};
+  resume();
   zxid_ = ((zxid_ >> 32) + 1) << 32;
   for (const auto& session : sessions_) {
     // A new leader knows of no touches: it begins all timers anew, with the timeouts of the creations.

@@ -111,8 +111,15 @@ class fake_leader {
   /// No leader for so long; the next one has a new epoch and begins the timers of all sessions anew.
   void elect(duration length);
 
-  /// The thread that sends its pings is stopped for so long; then it sends the one that is due.
+  /// The thread that sends its pings is stopped for so long; then it sends those that are due.
   void stop_pings(duration length) { pings_stopped_until_ = std::max(pings_stopped_until_, time_.now() + length); }
+  /// All of it is: it reads nothing meanwhile.
+  void stall(duration length) {
+    stop_pings(length);
+    stalled_until_ = std::max(stalled_until_, time_.now() + length);
+  }
+  bool stalls() const noexcept { return time_.now() < stalled_until_; }
+  void resume() noexcept { pings_stopped_until_ = stalled_until_ = {}; }
   time_point pings_stopped_until() const noexcept { return pings_stopped_until_; }
 
   const std::vector<commit>& log() const noexcept { return log_; }
@@ -147,6 +154,7 @@ class fake_leader {
   std::int64_t zxid_ = std::int64_t{1} << 32;
   time_point unavailable_until_{};
   time_point pings_stopped_until_{};
+  time_point stalled_until_{};
   std::uint64_t last_late_ = 0;
 
   struct ban {

@@ -149,12 +149,19 @@ void fake_server::touch(ensemble_session& session, duration timeout) {
   session.touched_at[number_] = timeout;
 }
 
-/// Every half tick, unless the leader has stalled.
+/// Every half tick.
 void fake_server::send_ping() {
-  const auto again = leader_.pings_stopped_until();
-  if (time_.now() < again) return time_.at(again, [this] { send_ping(); });
-  if (reaches_leader() && !is_leader_) send_from_leader(leader_.log().size(), [this] { answer_ping(); });
   time_.after(plan_.tick / 2, [this] { send_ping(); });
+  ping_is_due_ = true;
+  send_due_ping();
+}
+
+void fake_server::send_due_ping() {
+  const auto again = leader_.pings_stopped_until();
+  if (!ping_is_due_) return;
+  if (time_.now() < again) return time_.at(again, [this] { send_due_ping(); });
+  ping_is_due_ = false;
+  if (reaches_leader() && !is_leader_) send_from_leader(leader_.log().size(), [this] { answer_ping(); });
 }
 
 void fake_server::answer_sync(std::size_t position, std::function<void()> arrived) {

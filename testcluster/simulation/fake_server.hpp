@@ -82,7 +82,9 @@ class fake_server {
   bool is_deposed() const noexcept { return is_deposed_; }
   /// Holds packets back, those on their way too; then they arrive, in order.
   void hold_back(direction way, duration length);
-  bool holds_back(direction way) const noexcept { return !is_leader_ && time_.now() < held_until(way); }
+  bool holds_back(direction way) const noexcept {
+    return !is_leader_ && (time_.now() < held_until(way) || (way == direction::to_leader && leader_.stalls()));
+  }
   /// Whoever chooses it has it catch up: it does not wait for what the former leader has held back.
   void become_leader(bool is_leader) noexcept {
     is_leader_ = is_leader;
@@ -90,6 +92,8 @@ class fake_server {
   }
   bool is_leader() const noexcept { return is_leader_; }
   void disconnect_clients();
+  /// The leader's ping, unless that is not due or the leader has stalled.
+  void send_due_ping();
   /// There is a new leader. A server that is cut off hears of it when it is back; its clients have to leave then.
   void on_election();
 
@@ -141,6 +145,7 @@ class fake_server {
   std::size_t applied_ = 0;
   std::deque<time_point> due_;  // when the entries from `applied_` on will have been applied
   bool scheduled_ = false;
+  bool ping_is_due_ = false;
   bool is_cut_ = false;
   bool is_leader_ = false;
   bool is_deposed_ = false;
