@@ -33,15 +33,13 @@ function(latchkey_lane entry lane)
   set_tests_properties("${entry}" PROPERTIES RESOURCE_LOCK "${lane}" COST 1000)
 endfunction()
 
-# The calm lanes take turns.
+# The three calm lanes take turns.
 function(latchkey_calm_lane entry)
-  get_property(last GLOBAL PROPERTY latchkey_last_calm_lane)
-  set(next 1)
-  if(last EQUAL 1)
-    set(next 2)
-  endif()
-  set_property(GLOBAL PROPERTY latchkey_last_calm_lane ${next})
-  latchkey_lane("${entry}" "calm ${next}")
+  get_property(before GLOBAL PROPERTY latchkey_calm_entries)
+  math(EXPR lane "0${before} % 3 + 1")
+  math(EXPR before "0${before} + 1")
+  set_property(GLOBAL PROPERTY latchkey_calm_entries ${before})
+  latchkey_lane("${entry}" "calm ${lane}")
 endfunction()
 
 function(latchkey_doctest)

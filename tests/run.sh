@@ -115,7 +115,7 @@ run_tests() {
   heading "running the tests of the preset $preset${part:+, with $part}"
   rm -f "$folder/$name.xml"
   # The sizes: CTest would shorten the output that is counted.
-  # More than there are processors: the entries of the three lanes of servers mostly wait (tests/doctest_test.cmake).
+  # More than there are processors: the entries of the four lanes of servers mostly wait (tests/doctest_test.cmake).
   ctest --test-dir "$folder" --parallel "$(($(nproc) + 3))" --output-on-failure --no-tests=error "$@" \
     --output-junit "$folder/$name.xml" --test-output-size-passed 100000000 --test-output-size-failed 100000000 || outcome=$?
   cp -f "$folder/Testing/Temporary/LastTest.log" "$folder/$name.log" 2>/dev/null || true

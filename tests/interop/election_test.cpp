@@ -111,7 +111,9 @@ TEST_SUITE("election") {
       net.heal();
     }
   }
+}
 
+TEST_SUITE("election in time") {
   TEST_CASE("when the process of a leader is killed, another candidate leads within T + 2 s") {
     constexpr auto session_timeout = 4s;
     const auto process = start_latchkey();
