@@ -67,7 +67,7 @@ void agreed_number::on_read(const reply& read, bool synced) {
   const bool missing = read.code == reply_code::no_node;
   if (is_lost(read.code) || (missing && what_.may_change)) return forget();
   if (missing) return on_none({});
-  if (read.code != reply_code::ok) return fail(refusal(read.code, what_.permissions));
+  if (read.code != reply_code::ok) return fail(refusal(core(), read.code, what_.permissions));
   read.data_size == 0 ? on_none(read.stat.version) : on_number(read, synced);
 }
 
@@ -114,7 +114,7 @@ void agreed_number::send(request what) {
     const auto code = answer.code;
     const bool raced = code == ok || code == node_exists || code == bad_version || code == no_node;
     const auto self = weak.lock();
-    if (self && !raced && !is_lost(code)) self->refused_ = refusal(code, self->what_.permissions);
+    if (self && !raced && !is_lost(code)) self->refused_ = refusal(self->core(), code, self->what_.permissions);
   });
 }
 

@@ -66,7 +66,7 @@ void watched_places::conclude(place& about) {
   const bool decided = code == ok || code == no_node || is_lost(code);
   for (auto& who : std::exchange(about.callers, {})) {
     who->there = code == ok;
-    if (!decided) who->failed = refusal(code, "the permission r").at(about.node);
+    if (!decided) who->failed = refusal(*core_, code, "the permission r").at(about.node);
     core_->monitor().wake({who, &who->point});
   }
   keep_or_drop(about);

@@ -30,9 +30,11 @@ enum class errc {
   /// server has answered for longer than the session timeout; or, for a client that has never been connected, for longer
   /// than `client_options::connect_timeout`. A cancelled call is `false` even then, and a call without a limit waits.
   unreachable,
-  unsupported,        ///< this build of the C client lacks a feature that was asked for
-  refused,            ///< the ensemble refused a request; the message has ZooKeeper's error code and its number
-  too_large,          ///< a transaction of more than 900 KiB, which the servers would not take
+  unsupported,  ///< this build of the C client lacks a feature that was asked for
+  refused,      ///< the ensemble refused a request; the message has ZooKeeper's error code and its number
+  /// A transaction of more than 900 KiB; or a request that has ended each of some ten connections on which it was sent,
+  /// as one does that exceeds `jute.maxbuffer` of the servers. The message says how large it was.
+  too_large,
   contract_mismatch,  ///< the users of a path do not agree on a number that its node keeps: use the same everywhere
 };
 

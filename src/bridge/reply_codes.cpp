@@ -84,7 +84,7 @@ reply_code to_reply_code(int rc) noexcept {
 }
 
 std::string zookeeper_name(reply_code code) {
-  if (code == reply_code::not_sent) code = reply_code::unknown_outcome;
+  if (static_cast<int>(code) > 0) code = reply_code::unknown_outcome;  // one of ours
   const auto found =
       std::find_if(named_codes.begin(), named_codes.end(), [&](const auto& each) { return each.of == code; });
   if (found != named_codes.end()) return std::string{found->name};
@@ -92,6 +92,7 @@ std::string zookeeper_name(reply_code code) {
 }
 
 std::string name_and_number(reply_code code) {
+  if (static_cast<int>(code) > 0) code = reply_code::unknown_outcome;
   const auto name = zookeeper_name(code);
   return name.front() == 'Z' ? fmt::format("{} {}", name, static_cast<int>(code)) : name;
 }

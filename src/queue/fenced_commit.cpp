@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "queue/refusal.hpp"
+
 namespace latchkey::detail {
 namespace {
 
@@ -85,6 +87,9 @@ void fenced_commit::on_answer(const reply& answer) {
     case reply_code::unknown_outcome:
     case reply_code::session_over:
       return doubt();
+    case reply_code::too_large:
+      end_release(false);
+      return fail(refusal(core_, answer.code, {}));
     default:
       return on_refused(answer);
   }
@@ -126,13 +131,12 @@ void fenced_commit::on_lock_lost(const std::string& gone) {
 }
 
 /// It has not been applied.
-void fenced_commit::send_again(duration pause) {
+void fenced_commit::send_again() {
   end_release(false);
   state_ = state::ready;
   was_sent_ = false;
   if (result_) return end();
-  if (pause == duration::zero() || core_.failed()) return go_on();  // then nothing ends a pause any more
-  await_connection(pause);
+  go_on();
 }
 
 // Doubt ----------
@@ -189,16 +193,7 @@ void fenced_commit::on_marker_read(const reply& read) {
 }
 
 void fenced_commit::conclude_by(found what) {
-  if (what == found::not_written && !node_gone_) {
-    // If the transaction is what ends the connection, other locks of this client suffer.
-    if (const auto pause = lost_.next()) return send_again(*pause);
-    end_release(false);
-    return fail({errc::refused,
-                 fmt::format("the connection was lost each of {} times that the transaction was sent, and nothing was "
-                             "written; it may be larger than the servers take (jute.maxbuffer)",
-                             repetition::most_attempts),
-                 {}});
-  }
+  if (what == found::not_written && !node_gone_) return send_again();
   if (state_ == state::looking && node_gone_ && !removes_) core_.lease_keeper().lose_node(node_);
   end_release(node_gone_);
   if (what == found::written) return conclude(outcome::committed);

@@ -70,7 +70,7 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   void go_on();
   void doubt();
   void send();
-  void send_again(duration pause = {});
+  void send_again();
   void on_answer(const reply& answer);
   void on_refused(const reply& answer);
   void on_lock_lost(const std::string& gone);
@@ -98,7 +98,6 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   bool removes_ = false;    // the node goes along, and its holder expects that
   bool node_gone_ = false;  // as seen when looking
   bool was_sent_ = false;
-  repetition lost_;  // its answer, and it has had no effect
   wait_point point_;
   timer_id timer_;
   std::uint64_t connection_ = 0;

@@ -121,8 +121,9 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
       again_ = true;
       break;
     default:
-      return fail(refusal(
-          answer.code, "the permission r, w for ask_to_release() and resize(), and d on the lock's path for evict()"));
+      return fail(
+          refusal(core_, answer.code,
+                  "the permission r, w for ask_to_release() and resize(), and d on the lock's path for evict()"));
   }
   if (!again_) return send_more();
   if (waiting_ == 0) send_again();

@@ -174,7 +174,7 @@ void queue_entry::exhausted() {
 bool queue_entry::explain(reply_code code) {
   if (code == reply_code::session_over) return true;  // heard of by `on_session_over`
   if (is_lost(code)) return false;
-  fail(refusal(code, "the permissions c, d and r"));
+  fail(refusal(*core_, code, "the permissions c, d and r"));
   return true;
 }
 

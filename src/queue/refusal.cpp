@@ -10,7 +10,7 @@ namespace latchkey::detail {
 namespace {
 
 /// @returns why `node`, which is missing, could not be created.
-failure refusal_to_create(const std::string& node, reply_code code) {
+failure refusal_to_create(client_core& core, const std::string& node, reply_code code) {
   const auto named = name_and_number(code);
   switch (code) {
     case reply_code::no_permission:
@@ -24,14 +24,16 @@ failure refusal_to_create(const std::string& node, reply_code code) {
           errc::parent_is_ephemeral,
           fmt::format("{} cannot be created, because its parent is ephemeral ({}); choose another path", node, named),
           {}};
-    default:
-      return {errc::refused, fmt::format("{} is missing: {}", node, refusal(code, {}).what), {}};
+    default: {
+      const auto why = refusal(core, code, {});
+      return {why.code, fmt::format("{} is missing: {}", node, why.what), {}};
+    }
   }
 }
 
 }  // namespace
 
-failure refusal(reply_code code, std::string_view permissions) {
+failure refusal(client_core& core, reply_code code, std::string_view permissions) {
   const auto named = name_and_number(code);
   switch (code) {
     case reply_code::no_permission:
@@ -53,6 +55,13 @@ failure refusal(reply_code code, std::string_view permissions) {
           errc::refused,
           fmt::format("a quota of the path, or of one above it, is reached ({}); raise it, or delete nodes below it",
                       named),
+          {}};
+    case reply_code::too_large:
+      return {
+          errc::too_large,
+          fmt::format("a request of {} bytes has ended each of {} connections on which it was sent, so it is probably "
+                      "larger than the servers take; raise their jute.maxbuffer, or use shorter paths, data and ACLs",
+                      core.session().refused_bytes(), core.session().refused_after()),
           {}};
     default:
       return {errc::refused,
@@ -83,11 +92,11 @@ void create_path(client_core& core, std::string_view path, const std::function<v
     core.session().submit(
         {.kind = operation::create, .path = node, .mode = of_chroot ? create_mode::persistent : create_mode::container},
         while_wanted{[is_unwanted] { return is_unwanted && is_unwanted(); },
-                     [node, on_refused](const reply& made) {
+                     [&core, node, on_refused](const reply& made) {
                        using enum reply_code;
                        // A parent that is missing has been refused, or deleted meanwhile.
                        const bool refused = made.code != ok && made.code != node_exists && made.code != no_node;
-                       if (refused && !is_lost(made.code)) on_refused(refusal_to_create(node, made.code));
+                       if (refused && !is_lost(made.code)) on_refused(refusal_to_create(core, node, made.code));
                      }},
         how);
   }

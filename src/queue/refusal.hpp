@@ -12,10 +12,11 @@
 
 namespace latchkey::detail {
 
+/// @param core with whose monitor held it has just been answered
 /// @param code neither `ok` nor `is_lost`
 /// @param permissions what this client lacks if the ACL denies the request, as "the permissions c, d and r"
 /// @returns what to tell the caller of a request that the ensemble has refused.
-failure refusal(reply_code code, std::string_view permissions);
+failure refusal(client_core& core, reply_code code, std::string_view permissions);
 
 /// @returns the failure of a path that is missing however often it is created.
 failure always_missing();

@@ -54,11 +54,14 @@ class request_queue {
     return stale;
   }
 
+  /// @param may_go whether a request may be sent now; those of its urgency wait behind one that may not
   /// @returns the next one that may be sent, perhaps a stale one; nothing if there is none.
-  std::optional<Request> take() {
+  template <class Predicate>
+  std::optional<Request> take(Predicate may_go) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       auto& from = lanes_[i];
       if (from.waiting.empty() || from.under_way >= most(static_cast<urgency>(i))) continue;
+      if (!may_go(std::as_const(from.waiting.front()))) continue;
       std::optional<Request> next{std::move(from.waiting.front())};
       from.waiting.pop_front();
       return next;

@@ -99,6 +99,7 @@ void session::close(std::function<void()> on_closed) {
   monitor_.cancel(open_timer_);
   monitor_.cancel(move_timer_);
   monitor_.cancel(overseer_);
+  monitor_.cancel(held_timer_);
   connected_ = false;
   answer_everything(reply_code::session_over);
   watches_.clear();
@@ -140,10 +141,11 @@ void session::become_connected(session_info info) {
   connected_ = true;
   ever_connected_ = true;
   answered_ = false;
-  const bool silent_before = silence_.suspected();
+  largest_lost_ = {};
+  const bool wants_answer = silence_.suspected() || suspects_.holds_any();
   heard_at_ = monitor_.now();
   silence_.connected(heard_at_, watched_);
-  if (silent_before)
+  if (wants_answer)
     submit(
         {.kind = operation::sync, .path = "/"}, [](reply&) {}, urgency::proof);
   monitor_.cancel(move_timer_);
@@ -177,6 +179,7 @@ void session::become_disconnected() {
   const bool hopeless = silence_.disconnected(monitor_.now(), info_.timeout);
   // What was answered has been delivered before this event; the rest has no answer any more.
   answer_everything(reply_code::unknown_outcome);
+  if (largest_lost_.bytes != 0 && !largest_is_proof_) suspects_.blame(largest_lost_, monitor_.now());
   without_connection_since_ = monitor_.now();
   look_for_moved_hosts();
   listener_.on_disconnected();

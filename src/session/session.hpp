@@ -20,6 +20,7 @@
 #include "session/reply_callback.hpp"
 #include "session/request_queue.hpp"
 #include "session/silence.hpp"
+#include "session/suspects.hpp"
 
 namespace latchkey::detail {
 
@@ -69,6 +70,9 @@ class session final : connector_listener {
   bool ever_connected() const noexcept { return ever_connected_; }
   /// Counts the sessions of this client.
   std::uint64_t epoch() const noexcept { return epoch_; }
+  /// Of the request that was answered last with `too_large`: how large it was, and how many connections it has ended.
+  std::size_t refused_bytes() const noexcept { return refused_bytes_; }
+  unsigned refused_after() const noexcept { return refused_after_; }
   /// Of the current session; all zero when there is none.
   const session_info& info() const noexcept { return info_; }
   /// @returns when the current session was asked for, at the earliest.
@@ -108,13 +112,15 @@ class session final : connector_listener {
     time_point sent;
     watch_id watch;
     urgency how{};
-    bool refused = false;  // was not sent, and is answered so in its turn
+    request_shape shape;
+    reply_code unsent = reply_code::ok;  // another: it was not sent, and is answered so in its turn
   };
   struct waiting {
     request what;
     reply_callback on_reply;
     watch_id watch;
     urgency how{};
+    request_shape shape = shape_of(what);
 
     bool is_stale() const { return on_reply.is_stale(); }
   };
@@ -144,6 +150,9 @@ class session final : connector_listener {
   void send_in_turn(waiting next);
   void send(waiting next);
   void send_waiting();
+  bool is_held_back(const waiting& next);
+  reply_code refusal_of(const waiting& next);
+  void blame_for_end(const pending& request);
   void not_sent(waiting& what, reply_code code);
   void answer(pending& request, reply& with);
   void answer_refused(std::uint64_t before);
@@ -173,6 +182,12 @@ class session final : connector_listener {
   std::vector<std::string> without_;             // servers that refuse the wanted session timeout
   std::chrono::milliseconds given_{};            // the longest timeout that those grant
   silence silence_;
+  suspects suspects_;
+  request_shape largest_lost_;  // of the requests without an answer, at the end of a connection
+  bool largest_is_proof_ = false;
+  std::size_t refused_bytes_ = 0;
+  unsigned refused_after_ = 0;
+  timer_id held_timer_;
   bool watched_ = false;  // the C client may have watches, to be set again at the next connection
   bool closing_ = false;
   std::string failure_;

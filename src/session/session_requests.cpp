@@ -77,7 +77,7 @@ void session::erase_watched(std::unordered_map<std::string, std::vector<watcher>
 void session::send_in_turn(waiting next) {
   send_waiting();
   const auto how = next.how;
-  if (queue_.may_send(how)) return send(std::move(next));
+  if (queue_.may_send(how) && !is_held_back(next)) return send(std::move(next));
   for (auto& stale : queue_.put(how, std::move(next))) not_sent(stale, reply_code::not_sent);
 }
 
@@ -87,8 +87,10 @@ void session::send(waiting next) {
   const auto id = first_id_ + pending_.size();
   ++count_of(kind, counts_.client);
   if (next.what.watch) ++counts_.client.watches;
-  const bool is_sent = handle_ && handle_->send(id, std::move(next.what));
-  pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), next.how, !is_sent});
+  auto unsent = refusal_of(next);
+  const bool is_sent = unsent == reply_code::ok && handle_ && handle_->send(id, std::move(next.what));
+  if (!is_sent && unsent == reply_code::ok) unsent = reply_code::not_sent;
+  pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), next.how, next.shape, unsent});
   queue_.sent(next.how);
   if (is_sent) silence_.asked();
   // Not at once: who sends it again should find another state of affairs.
@@ -98,7 +100,7 @@ void session::send(waiting next) {
 
 /// Those that nobody waits for any more are withdrawn.
 void session::send_waiting() {
-  while (auto next = queue_.take()) {
+  while (auto next = queue_.take([this](const waiting& each) { return !is_held_back(each); })) {
     if (next->is_stale()) {
       not_sent(*next, reply_code::not_sent);
     } else {
@@ -123,6 +125,8 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
     answer_refused(id);
     auto request = take(id);
     if (!request.on_reply) return;
+    if (with.code == reply_code::unknown_outcome) blame_for_end(request);
+    if (!is_lost(with.code) && !suspects_.empty()) suspects_.acquit(request.shape);
     if (const auto what = evidence_of(request.kind, with.code)) {
       heard_at_ = std::max(heard_at_, request.sent);
       counts_.request.add(monitor_.now() - request.sent);
@@ -149,10 +153,12 @@ session::pending session::take(std::uint64_t id) {
 /// Answers come in the order of the requests, those of refused ones too.
 void session::answer_refused(std::uint64_t before) {
   for (auto id = first_id_; id < before; ++id) {
-    if (id < first_id_ || id - first_id_ >= pending_.size() || !pending_[id - first_id_].refused) continue;
+    if (id < first_id_ || id - first_id_ >= pending_.size() || pending_[id - first_id_].unsent == reply_code::ok) {
+      continue;
+    }
     auto request = take(id);
     reply nothing;
-    nothing.code = reply_code::not_sent;
+    nothing.code = request.unsent;
     if (request.on_reply) answer(request, nothing);
   }
 }
@@ -177,12 +183,18 @@ void session::arm(const watch_id& watch) {
 
 void session::answer_everything(reply_code code) {
   const auto requests = std::exchange(pending_, {});
+  if (code == reply_code::unknown_outcome) {
+    for (const auto& each : requests) {
+      if (each.on_reply) blame_for_end(each);
+    }
+  }
   auto unsent = queue_.clear();
   first_id_ += requests.size();
   for (auto request : requests) {
     if (!request.on_reply) continue;
     reply with;
-    with.code = request.refused && code == reply_code::unknown_outcome ? reply_code::not_sent : code;
+    const bool not_tried = request.unsent != reply_code::ok && code == reply_code::unknown_outcome;
+    with.code = not_tried ? request.unsent : code;
     answer(request, with);
   }
   for (auto& each : unsent) not_sent(each, code == reply_code::session_over ? code : reply_code::not_sent);

@@ -40,6 +40,8 @@ class silence {
 
   /// @returns whether the last connection ended so: a request should be sent on the next one, for a sign of life.
   bool suspected() const noexcept { return connections_ > 0; }
+  /// @returns whether the server has answered something on this connection.
+  bool heard() const noexcept { return answered_; }
   unsigned connections() const noexcept { return connections_; }
 
   static constexpr unsigned enough = 5;

@@ -60,6 +60,7 @@ void fake_ensemble::expire(std::int64_t session) { leader_.end_session(leader_.s
 
 void fake_ensemble::heal() {
   authentication_demanded_ = false;
+  largest_request_ = 0;
   plan_ = plan_.without_faults();
   credentials_refused_ = false;
   opens_to_fail_ = 0;

@@ -40,6 +40,8 @@ class fake_ensemble {
   void refuse_credentials(bool refuse) noexcept { credentials_refused_ = refuse; }
   /// From now on each server answers the first request of a connection with that demand, and closes it.
   void demand_authentication(bool demand) noexcept { authentication_demanded_ = demand; }
+  /// A server closes the connection of a client that sends more (`jute.maxbuffer`); zero: it takes everything.
+  void limit_requests(std::size_t bytes) noexcept { largest_request_ = bytes; }
   void fail_next_opens(unsigned count) noexcept { opens_to_fail_ = count; }
   void forbid(request_kind kind, std::string path, detail::reply_code code = detail::reply_code::no_permission) {
     leader_.forbid(kind, std::move(path), code);
@@ -100,6 +102,7 @@ class fake_ensemble {
   const fake_leader& leader() const noexcept { return leader_; }
   bool credentials_refused() const noexcept { return credentials_refused_; }
   bool authentication_demanded() const noexcept { return authentication_demanded_; }
+  bool takes(std::size_t bytes) const noexcept { return largest_request_ == 0 || bytes <= largest_request_; }
   bool next_open_fails();
   fake_session& add(std::shared_ptr<fake_client> client, std::uint64_t epoch, detail::connector_listener& listener);
 
@@ -113,6 +116,7 @@ class fake_ensemble {
   std::vector<std::unique_ptr<fake_server>> servers_;
   std::vector<std::unique_ptr<fake_session>> sessions_;
   bool credentials_refused_ = false;
+  std::size_t largest_request_ = 0;
   bool authentication_demanded_ = false;
   unsigned opens_to_fail_ = 0;
   std::function<void(const std::string&)> listener_;

@@ -147,6 +147,7 @@ class fake_session final : public server_side {
   void on_server_closes() override;
   void on_arrival(std::uint64_t connection);
   void demand_authentication();
+  std::size_t size_of(const packet& sent) const;
   void on_ping(std::uint64_t connection);
   void forward();
   void decide(packet& asked);

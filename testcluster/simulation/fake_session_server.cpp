@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/suspects.hpp"
 #include "simulation/fake_ensemble.hpp"
 #include "simulation/fake_session.hpp"
 
@@ -17,6 +18,7 @@ void fake_session::on_arrival(std::uint64_t connection) {
   if (ensemble_.authentication_demanded()) return demand_authentication();
   auto& asked = packets_[arrived_];
   const bool is_request = asked.kind == packet_kind::request;
+  if (!ensemble_.takes(size_of(asked))) return lose(loss::before_arrival);
   if (is_request && (trapped(asked.what, trap::lost_before_effect) || time().random().chance(plan().lost_before))) {
     return lose(loss::before_arrival);
   }
@@ -38,6 +40,16 @@ void fake_session::on_arrival(std::uint64_t connection) {
     });
   }
   serve();
+}
+
+/// Without headers.
+std::size_t fake_session::size_of(const packet& sent) const {
+  if (sent.kind != packet_kind::set_watches) return detail::shape_of(sent.what).bytes;
+  std::size_t bytes = 0;
+  for (const auto* const each : {&data_watches_, &child_watches_}) {
+    for (const auto path : *each) bytes += ensemble_.paths().text(path).size();
+  }
+  return bytes;
 }
 
 /// AuthenticationHelper.enforceAuthentication. The C client ends a connection on which an answer overtakes another.

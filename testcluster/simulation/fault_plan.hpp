@@ -72,6 +72,8 @@ struct fault_plan {
   duration lose_every{};         ///< a server loses the transaction that will remove a node, and shows it for ever
   duration quota_every{};        ///< a path of it may have hardly more nodes than it has,
   duration longest_quota = std::chrono::milliseconds{500};
+  duration oversize_every{};  ///< servers take no large requests (`jute.maxbuffer`)
+  duration longest_oversize{};
   duration demand_every{};  ///< the servers begin to demand authentication, which ends each client that asks anything
   duration ask_every{};     ///< somebody asks for a lock, as Curator's `Revoker` does
 

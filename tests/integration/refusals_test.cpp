@@ -2,7 +2,9 @@
 /// What real servers refuse: quotas that they enforce, and children of ephemeral nodes.
 
 #include <latchkey/mutex.hpp>
+#include <latchkey/queue_snapshot.hpp>
 #include <latchkey/semaphore.hpp>
+#include <latchkey/transaction.hpp>
 
 #include <mutex>
 #include <string>
@@ -139,6 +141,44 @@ TEST_SUITE("refusals") {
     options.authentication = {{"digest", "billing:secret"}};
     client admitted{server.connect_string(), options};
     CHECK(mutex{admitted, "/q"}.try_lock_for(patience()));
+  }
+
+  TEST_CASE("a contender larger than the servers take fails its call, and not the other locks of its client") {
+    ensemble server{{.servers = 1, .jvm_args = {"-Djute.maxbuffer=700"}}};
+    client small{server.connect_string(), quick(10s)};
+    mutex kept{small, "/kept"};
+    REQUIRE(kept.try_lock_for(patience()));
+    auto options = quick(10s);
+    options.label = std::string(512, 'x');
+    const std::string path = "/" + std::string(150, 'p');
+    client owner{server.connect_string(), options};
+    mutex lock{owner, path};
+    const auto [code, why] = failure_of([&] { lock.lock(); });
+    CHECK(code == errc::too_large);
+    CHECK(mentions(why, "jute.maxbuffer"));
+    CHECK(mentions(why, " bytes"));
+    CHECK(owner.metrics().disconnections < 15);
+    CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::too_large);
+    CHECK(kept.held());
+  }
+
+  TEST_CASE("a transaction larger than the servers take fails its call, and the lock is still held") {
+    ensemble server{{.servers = 1, .jvm_args = {"-Djute.maxbuffer=1000"}}};
+    client owner{server.connect_string(), quick(10s)};
+    mutex lock{owner, "/q"};
+    REQUIRE(lock.try_lock_for(patience()));
+    const auto held = lock.held();
+    transaction large{owner, held};
+    large.once("/marker").create("/made", std::string(2000, 'x'));
+    const auto [code, why] = failure_of([&] { (void)large.commit(60s); });
+    CHECK(code == errc::too_large);
+    CHECK(mentions(why, "jute.maxbuffer"));
+    CHECK(owner.metrics().disconnections < 15);
+    CHECK(held);
+    CHECK_FALSE(server.exists("/marker"));
+    transaction fits{owner, held};
+    CHECK(fits.once("/marker").create("/made", "x").commit(patience()).what == commit_result::outcome::committed);
+    lock.unlock();
   }
 
   TEST_CASE("below an ephemeral node nothing can be created, which is asked for once") {

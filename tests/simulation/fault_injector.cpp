@@ -36,6 +36,7 @@ fault_injector::fault_injector(fake_ensemble& ensemble, std::vector<std::string>
   every(&fault_plan::renegotiate_every, &fault_injector::renegotiate);
   every(&fault_plan::lose_every, &fault_injector::lose);
   every(&fault_plan::quota_every, &fault_injector::limit);
+  every(&fault_plan::oversize_every, &fault_injector::limit_requests);
   every(&fault_plan::demand_every, &fault_injector::demand_authentication);
   every(&fault_plan::ask_every, &fault_injector::ask_to_release);
 }
@@ -214,6 +215,12 @@ void fault_injector::limit() {
   const auto& path = any_path();
   ensemble_.limit_nodes(path, 1 + ensemble_.children(path).size() + random().below(2));
   ensemble_.time().after(random().between(1ms, plan().longest_quota), [this] { ensemble_.lift_quotas(); });
+}
+
+/// Deletions pass.
+void fault_injector::limit_requests() {
+  ensemble_.limit_requests(200 + random().below(200));
+  ensemble_.time().after(random().between(1ms, plan().longest_oversize), [this] { ensemble_.limit_requests(0); });
 }
 
 void fault_injector::intrude() {

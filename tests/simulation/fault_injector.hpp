@@ -49,6 +49,7 @@ class fault_injector {
   bool remove_all(const std::string& path);
   void take_over(const std::string& path);
   void limit();
+  void limit_requests();
   void intrude();
   void renegotiate();
   void lose();

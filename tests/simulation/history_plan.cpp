@@ -176,7 +176,11 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (seed % 4 == 1) plan.weather.stopped_at_clock = 0.05;
   if (random.below(40) == 0) be_careless(plan, random);
   if (random.below(8) == 0) plan.weather.quota_every = random.between(plan.timeout / 8, plan.timeout);
-  if (random.below(50) == 0) plan.weather.demand_every = random.between(plan.timeout, plan.timeout * 8);
+  if (kind != 2 && random.below(16) == 0) {
+    plan.weather.oversize_every = random.between(plan.timeout / 2, plan.timeout * 4);
+    plan.weather.longest_oversize = plan.timeout * 4;
+  }
+  if (kind != 2 && random.below(50) == 0) plan.weather.demand_every = random.between(plan.timeout, plan.timeout * 8);
   if (random.below(3) == 0) stall_leaders(plan, random);
   return plan;
 }

@@ -187,6 +187,8 @@ bool history::may_fail(const actor& who, errc why) {
       return who.what == wish::downgrade && !(who.held.valid_until() > time_.now());
     case errc::refused:
       return plan_.weather.quota_every > detail::duration::zero();
+    case errc::too_large:
+      return plan_.weather.oversize_every > detail::duration::zero();
     case errc::authentication_failed:
       return plan_.weather.demand_every > detail::duration::zero();
     case errc::unreachable: {  // of those that end by themselves

@@ -20,6 +20,8 @@ struct asked {
 };
 using queue = detail::request_queue<asked>;
 
+constexpr auto any = [](const asked&) { return true; };
+
 /// Sends, or puts, `count` of them.
 void ask(queue& of, urgency how, int count, int first = 0, const std::set<int>* stale = nullptr) {
   for (int i = first; i < first + count; ++i) {
@@ -30,7 +32,7 @@ void ask(queue& of, urgency how, int count, int first = 0, const std::set<int>* 
 /// Sends what may be sent.
 std::vector<int> send_all(queue& of, urgency how) {
   std::vector<int> numbers;
-  while (const auto next = of.take()) {
+  while (const auto next = of.take(any)) {
     CHECK(next->how == how);
     numbers.push_back(next->number);
     of.sent(how);
@@ -57,7 +59,7 @@ TEST_SUITE("request queue") {
       const auto most = static_cast<int>(queue::most(how));
       ask(of, how, most + 3);
       CHECK_FALSE(of.may_send(how));
-      CHECK_FALSE(of.take());
+      CHECK_FALSE(of.take(any));
       of.answered(how);
       CHECK_FALSE(of.may_send(how));  // others wait
       CHECK(send_all(of, how) == std::vector{most});
@@ -76,7 +78,20 @@ TEST_SUITE("request queue") {
     CHECK(of.may_send(urgency::background));
     ask(of, urgency::background, 1000);
     of.answered(urgency::background);
-    CHECK(of.take()->how == urgency::background);
+    CHECK(of.take(any)->how == urgency::background);
+  }
+
+  TEST_CASE("those behind a request that may not go wait for it, if they are of its urgency") {
+    queue of;
+    for (const auto how : {urgency::call, urgency::background}) {
+      for (int i = 0; i < 3; ++i) of.put(how, {i, how, nullptr});
+    }
+    const auto but_one = [](const asked& each) { return each.how != urgency::call || each.number != 1; };
+    std::vector<int> sent;
+    while (const auto next = of.take(but_one)) sent.push_back(next->number);
+    CHECK(sent == std::vector{0, 0, 1, 2});
+    CHECK(of.waiting() == 2);
+    CHECK(of.take(any)->number == 1);
   }
 
   TEST_CASE("stale requests take no more room than those that are wanted") {

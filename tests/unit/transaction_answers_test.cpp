@@ -209,8 +209,8 @@ TEST_SUITE("transaction answers") {
       const auto begun = w.begin(std::move(what));
       w.eventually([&] { return begun->result() || begun->failed(); });
       REQUIRE(begun->failed());
-      CHECK(begun->failed()->code == errc::refused);
-      CHECK(w.one.connector().sent(operation::transact) == 10);
+      CHECK(begun->failed()->code == errc::too_large);
+      CHECK(w.one.connector().sent(operation::transact) == 1 + detail::repetition::most_attempts);
       CHECK(w.time.now() - start > 2s);
       CHECK(w.held);
       CHECK_FALSE(w.written());

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Requests that are larger than the servers take: each ends the connection, and nothing says which one did.
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+
+#include "log_lines.hpp"
+#include "recipes/contract.hpp"
+#include "support/holding_world.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t below_a_contender = 120;  // and above the rest
+constexpr std::uint64_t few_connections = detail::repetition::most_attempts + 3;
+
+bool tells_of(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+std::uint64_t losses_of_connections(simulated_client& of) {
+  return of.run([&] { return of.core()->metrics().disconnections; });
+}
+
+}  // namespace
+
+TEST_SUITE("oversized requests") {
+  TEST_CASE("a contender that the servers do not take fails its call with its size, and costs no other lock") {
+    for (const auto family : families) {
+      CAPTURE(to_string(family));
+      const log_lines log;
+      calm_world w;
+      w.ensemble.create("/q");
+      simulated_lock other{w.one, "/other", {lock_family::turns}};
+      REQUIRE(w.ends(other.enter(1, mode), outcome::granted));
+      const auto kept = other.current(1, mode);
+      const auto kind = exclusive_kind_of(family);
+      w.ensemble.limit_requests(below_a_contender);
+      simulated_lock lock{w.one, "/q", {family}};
+      const auto call = lock.enter(1, kind);
+      REQUIRE(w.ends(call, outcome::failed));
+      CHECK(call->why->code == errc::too_large);
+      CHECK(tells_of(call->why->what, "jute.maxbuffer"));
+      CHECK(tells_of(call->why->what, " bytes"));
+      CHECK(losses_of_connections(w.one) <= few_connections);
+      CHECK(log.with("jute.maxbuffer").size() == 1);
+      const auto before = losses_of_connections(w.one);
+      REQUIRE(w.ends(lock.enter(2, kind), outcome::failed));  // without another attempt
+      CHECK(losses_of_connections(w.one) == before);
+      CHECK(kept);
+      w.ensemble.limit_requests(0);
+      w.time.run_for(2min);
+      CHECK(w.ends(lock.enter(3, kind), outcome::granted));
+      lock.leave(3, kind);
+      other.leave(1, mode);
+    }
+  }
+
+  TEST_CASE("a transaction that the servers do not take fails, and the lock stays") {
+    holding w;
+    w.ensemble.limit_requests(4000);
+    detail::fenced_steps large{.steps = {create("/marker"), create("/made")}, .marked = true};
+    large.steps.back().data = std::string(5000, 'x');
+    const auto begun = w.begin(std::move(large), 10min);
+    REQUIRE(w.eventually([&] { return begun->failed() || begun->result(); }));
+    REQUIRE(begun->failed());
+    CHECK(begun->failed()->code == errc::too_large);
+    CHECK(tells_of(begun->failed()->what, "jute.maxbuffer"));
+    CHECK(losses_of_connections(w.one) <= few_connections);
+    CHECK(w.lock.current(1, w.mode));
+  }
+
+  TEST_CASE("a deletion that no call waits for is given up for a while") {
+    calm_world w;
+    w.ensemble.create("/q");
+    simulated_lock lock{w.one, "/q", {lock_family::turns}};
+    REQUIRE(w.ends(lock.enter(1, mode), outcome::granted));
+    w.ensemble.limit_requests(80);
+    lock.leave(1, mode);
+    w.time.run_for(10min);
+    CHECK(losses_of_connections(w.one) <= few_connections + 10);
+    CHECK(w.ensemble.children("/q").size() == 1);
+    w.ensemble.limit_requests(0);
+    w.time.run_for(2min);
+    w.one.connector().latest()->lose_connection();
+    CHECK(w.queued(0));
+  }
+
+  TEST_CASE("connections that end now and then are nobody's fault") {
+    calm_world w;
+    w.ensemble.create("/q");
+    simulated_lock lock{w.one, "/q", {lock_family::turns}};
+    for (int i = 0; i < 40; ++i) {
+      w.one.connector().set_trap(operation::create, i % 2 == 0 ? trap::lost_before_effect : trap::lost_after_effect);
+      const auto call = lock.enter(1, mode);
+      REQUIRE(w.ends(call, outcome::granted));
+      lock.leave(1, mode);
+      REQUIRE(w.queued(0));
+    }
+  }
+
+  TEST_CASE("a list of watches that is too large is not blamed on a call") {
+    calm_world w;
+    w.ensemble.create("/q");
+    simulated_lock theirs{w.two, "/q", {lock_family::turns}};
+    REQUIRE(w.ends(theirs.enter(1, mode), outcome::granted));
+    simulated_lock ours{w.one, "/q", {lock_family::turns}};
+    const auto call = ours.enter(1, mode);
+    REQUIRE(w.queued(2));
+    for (int i = 0; i < 100; ++i) {
+      const auto path = "/watched" + std::to_string(i);
+      w.ensemble.create(path);
+      w.one.run([&] {
+        w.one.core()->session().submit(
+            {.kind = operation::get, .path = path}, [](detail::reply&) {}, [](detail::watch_event) {});
+      });
+    }
+    w.time.run_for(1s);
+    w.ensemble.limit_requests(400);  // a contender passes
+    w.one.connector().latest()->lose_connection();
+    w.time.run_for(1min);
+    CHECK(call->what == outcome::waiting);
+    w.ensemble.limit_requests(0);
+    theirs.leave(1, mode);
+    CHECK(w.ends(call, outcome::granted));
+    ours.leave(1, mode);
+  }
+}
+
+}  // namespace latchkey::testing
