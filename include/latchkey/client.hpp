@@ -123,6 +123,14 @@ struct client_options {
   std::string tls{};
   /// When a grant counts as lost.
   loss_policy when_lost = loss_policy::at_deadline;
+  /// Whether the client begins a new session with servers that do not have what it has seen, as after a start without
+  /// data, or of a backup. False: its calls fail with `errc::data_lost`, until the process makes another client.
+  ///
+  /// Fencing tokens are transaction ids, and such servers count anew: a resource refuses the tokens of new holders, as they
+  /// are smaller than the largest that it has seen, and a request of an old holder that is still under way passes. Set
+  /// it to true only if no resource looks at tokens, or if the name of the ensemble's data is part of what they protect
+  /// (`fence_gate`, "A new ensemble").
+  bool go_on_after_data_loss = false;
   /// The UDP endpoint for locks with `hand_off::direct`. Empty: no socket is opened. Refused with an `acl` that lets a
   /// user read or create nodes but not delete them: a reader sees the key that authenticates a release, and a creator
   /// can claim one. The ACL of a lock's path is not checked: all users who may create there must be trusted.

@@ -36,6 +36,9 @@ enum class errc {
   /// as one does that exceeds `jute.maxbuffer` of the servers. The message says how large it was.
   too_large,
   contract_mismatch,  ///< the users of a path do not agree on a number that its node keeps: use the same everywhere
+  /// The servers do not have what this client has seen: they have lost data, or are those of another ensemble. Fencing
+  /// tokens begin anew, so this client makes no more: see `client_options::go_on_after_data_loss`.
+  data_lost,
 };
 
 /// @returns the category of `errc`, named "latchkey".

@@ -29,6 +29,7 @@ enum class loss_reason {
   client_closed,    ///< the client was closed, or this process was forked from the one that holds the lock
   access_revoked,   ///< the ensemble no longer accepts the credentials
   held_too_long,    ///< for longer than the option `max_hold` of the lock allows
+  data_lost,        ///< the servers have lost the data of the ensemble, or are those of another one
 };
 
 /// @returns the reason in words, for a log.

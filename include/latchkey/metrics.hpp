@@ -40,7 +40,7 @@ struct lock_metrics {
   std::uint64_t turns = 0;              ///< of them, those on the entry of an earlier caller of the same object
   std::uint64_t lingered = 0;           ///< of them, those on an entry that had been kept for that
   std::uint64_t released = 0;           ///< grants that were unlocked
-  std::array<std::uint64_t, 6> lost{};  ///< grants that were lost, by `loss_reason`
+  std::array<std::uint64_t, 7> lost{};  ///< grants that were lost, by `loss_reason`
 
   std::uint64_t refused = 0;    ///< tries that did not find the lock free
   std::uint64_t timed_out = 0;  ///< calls whose time was over

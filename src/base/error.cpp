@@ -48,6 +48,8 @@ class category final : public std::error_category {
         return "too large";
       case errc::contract_mismatch:
         return "the users of the path do not agree";
+      case errc::data_lost:
+        return "the ensemble has lost data";
     }
     return "unknown error";
   }

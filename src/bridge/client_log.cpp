@@ -43,13 +43,14 @@ shared_limiter& limiter() {
 }
 
 /// Who is told of the lines of each callback; without a destructor, as above.
-std::array<std::atomic<const std::function<void()>*>, handle_log::most> told{};
+std::array<std::atomic<const std::function<void(std::string_view)>*>, handle_log::most> told{};
 
 template <std::size_t Place>
 void take_line_of(const char* line) noexcept {
   take_client_log(line);
   const auto* const whom = told[Place].load(std::memory_order_acquire);
-  if (whom != nullptr && line != nullptr && is_of_connection(parse_client_log(line).text)) (*whom)();
+  if (whom == nullptr || line == nullptr) return;
+  if (const auto text = parse_client_log(line).text; is_of_connection(text)) (*whom)(text);
 }
 
 template <std::size_t... Places>
@@ -115,10 +116,10 @@ void take_client_log(const char* line) noexcept {
   }
 }
 
-handle_log::handle_log(std::function<void()> on_failed_connection)
+handle_log::handle_log(std::function<void(std::string_view)> on_failed_connection)
     : on_failed_connection_{std::move(on_failed_connection)} {
   for (std::size_t place = 0; place < most; ++place) {
-    const std::function<void()>* nobody = nullptr;
+    const std::function<void(std::string_view)>* nobody = nullptr;
     if (!told[place].compare_exchange_strong(nobody, &on_failed_connection_)) continue;
     place_ = place;
     return;

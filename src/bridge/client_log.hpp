@@ -67,8 +67,9 @@ class handle_log {
   static constexpr std::size_t most = 64;
 
   /// @param on_failed_connection called on the IO thread of the handle, with no lock of the C client held, when a
-  /// connection or an attempt to connect has failed, before the C client closes its socket; must not throw
-  explicit handle_log(std::function<void()> on_failed_connection);
+  /// connection or an attempt to connect has failed, before the C client closes its socket; with the line that says why;
+  /// must not throw
+  explicit handle_log(std::function<void(std::string_view)> on_failed_connection);
   ~handle_log();  ///< @pre the handle is closed
   handle_log(const handle_log&) = delete;
   handle_log& operator=(const handle_log&) = delete;
@@ -76,7 +77,7 @@ class handle_log {
   callback function() const noexcept;
 
  private:
-  const std::function<void()> on_failed_connection_;
+  const std::function<void(std::string_view)> on_failed_connection_;
   std::size_t place_ = most;
 };
 

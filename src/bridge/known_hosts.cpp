@@ -41,10 +41,13 @@ known_hosts::servers known_hosts::look_up_all(std::uint64_t epoch, const std::ve
   servers all;
   {
     const std::lock_guard lock{mutex_};
-    epoch_ = epoch;
     without_ = without;
-    given_ = addresses();
-    all = {to_list(given_), failures()};
+    auto found = addresses();
+    all = {to_list(found), failures()};
+    if (epoch != 0) {
+      epoch_ = epoch;
+      given_ = std::move(found);
+    }
   }
   if (!all.failure.empty() && !all.list.empty()) say(all.failure);
   return all;

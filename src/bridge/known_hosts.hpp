@@ -27,7 +27,7 @@ class known_hosts {
   /// @param names "name:port", "1.2.3.4:port" or "[::1]:port"
   explicit known_hosts(const std::vector<std::string>& names);
 
-  /// For a session that is to be opened.
+  /// For a session that is to be opened. @param epoch 0: of a second one, which no answer of `look_up_next` is for
   /// @param without addresses that it is not to be given
   servers look_up_all(std::uint64_t epoch, const std::vector<std::string>& without);
 

@@ -32,15 +32,16 @@ void next_servers::use(std::string list) {
   next_ = std::move(list);
 }
 
-/// Not when a connection has failed: the C client would not tell of its end.
-void next_servers::give() noexcept {
+/// Other servers are not given when a connection has failed: the C client would not tell of its end.
+void next_servers::on_failed_connection(std::string_view why) noexcept {
   std::string list;
   zhandle_t* handle = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    if (handle_ == nullptr || next_.empty()) return;
+    if (handle_ == nullptr) return;
     const int state = zoo_state(handle_);
-    if (state < 0 || state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) return;
+    if (state == ZOO_ASSOCIATING_STATE && says_closed_by_server(why)) ++turned_away_;
+    if (next_.empty() || state < 0 || state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) return;
     handle = handle_;
     list.swap(next_);
     listed_ = count(list);

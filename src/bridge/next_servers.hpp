@@ -3,9 +3,12 @@
 
 /// Other servers for a handle that is connecting.
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "bridge/client_log.hpp"
 
@@ -27,10 +30,14 @@ class next_servers {
   /// @param list numeric addresses in the C client's form, an odd number of them (HAZARDS 3)
   void use(std::string list);
 
- private:
-  void give() noexcept;
+  /// @returns how often a server has accepted a connection and closed it before it let the session in.
+  std::uint64_t turned_away() const noexcept { return turned_away_; }
 
-  const handle_log log_{[this] { give(); }};
+ private:
+  void on_failed_connection(std::string_view why) noexcept;
+
+  const handle_log log_{[this](std::string_view why) { on_failed_connection(why); }};
+  std::atomic<std::uint64_t> turned_away_{0};
   std::mutex mutex_;  // of what follows; never held while the C client connects
   zhandle_t* handle_ = nullptr;
   std::string next_;

@@ -155,6 +155,9 @@ class znodes {
   /// From the next attempt to connect that fails these servers are tried, and no others. Never blocks.
   /// @param list as `connector_listener::on_moved` has it
   virtual void use_servers(std::string /*list*/) {}
+
+  /// @returns how often a server has accepted a connection and closed it before it let this session in. From any thread.
+  virtual std::uint64_t turned_away() const noexcept { return 0; }
 };
 
 /// What a session needs besides its epoch.
@@ -188,6 +191,7 @@ class connector {
   /// Waits for what was opened and retired: afterwards no listener is called.
   virtual ~connector() = default;
 
+  /// @param epoch 0: of a second session beside that of the listener of `look_for_moved_hosts`
   /// @param without addresses of servers that this session is not to be given
   virtual void open(std::uint64_t epoch, connector_listener& listener,
                     const std::vector<std::string>& without = {}) = 0;

@@ -48,6 +48,7 @@ class zookeeper_handle final : public znodes {
 
   bool send(std::uint64_t id, request what) override;
   void use_servers(std::string list) override { servers_.use(std::move(list)); }
+  std::uint64_t turned_away() const noexcept override { return servers_.turned_away(); }
 
   /// Ends the session at the ensemble, if there is a connection; afterwards the listener is not called any more.
   /// Takes up to 5 s. @pre not called on a thread of the C client, which it joins (HAZARDS 1)

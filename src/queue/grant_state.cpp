@@ -246,6 +246,8 @@ std::string_view to_string(loss_reason reason) noexcept {
       return "access revoked";
     case loss_reason::held_too_long:
       return "held too long";
+    case loss_reason::data_lost:
+      return "data lost";
   }
   return "unknown";
 }

@@ -124,20 +124,36 @@ void client_core::on_disconnected() {
   for_each_observer([](session_observer& observer) { observer.on_disconnected(); });
 }
 
-void client_core::on_session_over(session_end why) {
+void client_core::end_session(loss_reason why) {
+  ++metrics_.client.expirations;
+  begin_outage();
+  log(log_level::warning,
+      keeper_.grants() == 0 ? "the session is over; beginning a new one"
+                            : "the session is over, and its locks are lost; beginning a new one",
+      {{"session", session_name(session_.info().id)}, {"reason", to_string(why)}, {"grants", keeper_.grants()}});
+  said_lost_ = true;
+  keeper_.lose_all(why);
+  tell({.what = client_event::kind::session_expired});
+  for_each_observer([](session_observer& observer) { observer.on_session_over(); });
+}
+
+bool client_core::on_session_over(session_end why) {
   keeper_.stop();
   switch (why) {
     case session_end::expired:
-      ++metrics_.client.expirations;
-      begin_outage();
-      log(log_level::warning,
-          keeper_.grants() == 0 ? "the session is over; beginning a new one"
-                                : "the session is over, and its locks are lost; beginning a new one",
-          {{"session", session_name(session_.info().id)}, {"grants", keeper_.grants()}});
-      said_lost_ = true;
-      keeper_.lose_all(loss_reason::session_expired);
-      tell({.what = client_event::kind::session_expired});
-      for_each_observer([](session_observer& observer) { observer.on_session_over(); });
+      end_session(loss_reason::session_expired);
+      break;
+    case session_end::data_lost:
+      if (options_.go_on_after_data_loss) {
+        end_session(loss_reason::data_lost);
+      } else {
+        fail({errc::data_lost,
+              "the servers do not have what this client has seen: they have lost data, or are those of another "
+              "ensemble, and their fencing tokens begin anew; reset the largest token that each resource has recorded, "
+              "then make a new client (OPERATIONS.md, \"An ensemble has lost its data\")",
+              {}},
+             loss_reason::data_lost);
+      }
       break;
     case session_end::auth_failed:
       fail({errc::authentication_failed,
@@ -160,6 +176,7 @@ void client_core::on_session_over(session_end why) {
   }
   reaper_.on_session_over();  // last: what has ended with the session has been handed to it
   on_idle();
+  return !failed_;
 }
 
 void client_core::fail(failure why, loss_reason for_grants) {
@@ -170,57 +187,6 @@ void client_core::fail(failure why, loss_reason for_grants) {
   if (!closing_) log(log_level::error, "the client has failed, and so do its calls", {{"cause", failed_->what}});
   for_each_observer([this](session_observer& observer) { observer.on_failure(*failed_); });
   run_connecting();
-}
-
-std::optional<failure> client_core::unreachable() const {
-  if (!outage_.unbearable()) return std::nullopt;
-  return failure{errc::unreachable,
-                 fmt::format("{}; check the connect string, the servers and the network{}",
-                             outage_.text(*outage_.lasted()), likely_cause()),
-                 {}};
-}
-
-void client_core::say_if_never_connected(const std::string& path) {
-  const auto lasted = outage_.lasted();
-  if (session_.ever_connected() || !lasted || std::exchange(said_never_connected_, true)) return;
-  log(log_level::warning,
-      fmt::format("a call has ended before the client was ever connected, so it knows nothing of the lock; {}; check "
-                  "the connect string, the servers and the network, or call wait_for_connection() first",
-                  outage_.text(*lasted)),
-      {{"path", path}});
-}
-
-time_point client_core::end_of_try(duration most) const {
-  const auto now = monitor_->now();
-  if (!session_.ever_connected()) return std::min(outage_.tolerated_until(), deadline_after(now, most));
-  most = std::min<duration>(most, session_.info().timeout / 2);
-  const duration timeout = options_.connect_timeout;
-  return deadline_after(now, timeout > duration::zero() ? std::min(timeout, most) : most);
-}
-
-/// One connection is closed when an outage begins; a server that has too many closes each.
-std::string_view client_core::likely_cause() const {
-  if (closed_by_servers() < closed_before_ + 3) return {};
-  return "; servers accept connections and close them, so their limit for this address (maxClientCnxns) may be reached";
-}
-
-/// The C client notices a silent server when it has heard nothing, not even the answer to a ping, for two thirds of the
-/// session timeout.
-void client_core::begin_outage() {
-  if (failed_) return;
-  if (!outage_.lasted()) closed_before_ = closed_by_servers();
-  const duration timeout = session_.info().timeout;
-  outage_.begin(std::max(session_.heard_at(), monitor_->now() - timeout * 2 / 3), timeout);
-}
-
-void client_core::report_outage(duration lasted) {
-  const auto outage = to_ms(lasted);
-  const auto calls = waiting_calls_.count();
-  log(log_level::warning,
-      fmt::format("{}; {} {}; check the connect string, the servers and the network{}", outage_.text(lasted), calls,
-                  calls == 1 ? "call waits" : "calls wait", likely_cause()),
-      {{"outage_ms", outage}, {"waiting_calls", calls}, {"cause", session_.failure()}});
-  tell({.what = client_event::kind::unreachable, .outage = outage, .waiting_calls = calls});
 }
 
 std::uint64_t client_core::after_pause(duration pause, std::function<void()> what) {

@@ -151,14 +151,15 @@ class client_core final : session_listener {
  private:
   void on_connected(bool new_session) override;
   void on_disconnected() override;
-  void on_session_over(session_end why) override;
+  bool on_session_over(session_end why) override;
   void on_answered(evidence what, time_point sent) override { keeper_.on_answered(what, sent); }
   void on_idle() override;
 
   void fail(failure why, loss_reason for_grants);
   void begin_outage();
   void report_outage(duration lasted);
-  std::string_view likely_cause() const;
+  void end_session(loss_reason why);
+  std::string_view advice() const;
   void tell_trace(trace_span span);
   void watch_callbacks(event_thread::running seen, duration ran);
   void close_session();

@@ -40,12 +40,16 @@ session::session(monitor& own, connector& opener, std::chrono::milliseconds time
       counts_{counts},
       wanted_timeout_{timeout},
       least_timeout_{least_timeout},
-      jitter_{static_cast<std::minstd_rand::result_type>(own.now().time_since_epoch().count())} {}
+      jitter_{static_cast<std::minstd_rand::result_type>(own.now().time_since_epoch().count())},
+      second_{own, opener} {}
 
 void session::open() {
   ++epoch_;
   info_ = {};
   opened_at_ = monitor_.now();
+  newest_before_ = newest_;
+  turned_away_before_ = 0;
+  monitor_.cancel(refusal_timer_);
   silence_ = {};
   watched_ = false;
   moved_at_ = {};  // it is opened with what the names resolve to now
@@ -100,6 +104,8 @@ void session::close(std::function<void()> on_closed) {
   monitor_.cancel(move_timer_);
   monitor_.cancel(overseer_);
   monitor_.cancel(held_timer_);
+  monitor_.cancel(refusal_timer_);
+  second_.give_up();
   connected_ = false;
   answer_everything(reply_code::session_over);
   watches_.clear();
@@ -142,6 +148,7 @@ void session::become_connected(session_info info) {
   ever_connected_ = true;
   answered_ = false;
   largest_lost_ = {};
+  turned_away_before_ = handle_->turned_away();
   const bool wants_answer = silence_.suspected() || suspects_.holds_any();
   heard_at_ = monitor_.now();
   silence_.connected(heard_at_, watched_);
@@ -149,6 +156,8 @@ void session::become_connected(session_info info) {
     submit(
         {.kind = operation::sync, .path = "/"}, [](reply&) {}, urgency::proof);
   monitor_.cancel(move_timer_);
+  monitor_.cancel(refusal_timer_);
+  second_.give_up();
   moved_at_ = {};
   if (says_timeout) say_timeout();
   listener_.on_connected(is_new);
@@ -181,7 +190,9 @@ void session::become_disconnected() {
   answer_everything(reply_code::unknown_outcome);
   if (largest_lost_.bytes != 0 && !largest_is_proof_) suspects_.blame(largest_lost_, monitor_.now());
   without_connection_since_ = monitor_.now();
+  turned_away_before_ = handle_ ? handle_->turned_away() : 0;
   look_for_moved_hosts();
+  look_into_refusals();
   listener_.on_disconnected();
   if (hopeless) give_up();
 }
@@ -233,13 +244,12 @@ void session::look_for_moved_hosts() {
 }
 
 /// @returns whether a new session is needed to get to servers: this one does without some of them, or those that it has
-/// been given have not let it in. Its handle may not take them, and servers of another history refuse it: it has seen
-/// transactions that they have not.
+/// been given are down, or its handle does not take them. If servers turn it away, `look_into_refusals` finds out why.
 bool session::stays_without_servers() const {
   const auto timeout = std::max(wanted_timeout_, duration{info_.timeout});
   const auto end = monitor_.now() - timeout - timeout / 2;
   if (without_connection_since_ > end) return false;
-  return !without_.empty() || (moved_at_ != time_point{} && moved_at_ <= end);
+  return !without_.empty() || (moved_at_ != time_point{} && moved_at_ <= end && !is_turned_away());
 }
 
 void session::on_moved(std::uint64_t epoch, const std::string& servers) {
@@ -258,12 +268,14 @@ void session::end(session_end why, std::vector<std::string> without) {
   if (why == session_end::timeout_refused) info_.timeout = given_;
   monitor_.cancel(move_timer_);
   if (opening_ != 0) ++epoch_;  // refused before we have heard that it was opened: it will be retired then
+  monitor_.cancel(refusal_timer_);
+  second_.give_up();
+  if (why == session_end::data_lost) newest_ = 0;
   if (handle_) connector_.retire(std::move(handle_), [] {});
   answer_everything(reply_code::session_over);
   watches_.clear();
   watched_bytes_ = 0;
-  listener_.on_session_over(why);
-  if (why == session_end::expired && !closing_) open();
+  if (listener_.on_session_over(why) && !closing_) open();
 }
 
 }  // namespace latchkey::detail

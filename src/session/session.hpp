@@ -19,13 +19,15 @@
 #include "session/metrics.hpp"
 #include "session/reply_callback.hpp"
 #include "session/request_queue.hpp"
+#include "session/second_handle.hpp"
 #include "session/silence.hpp"
 #include "session/suspects.hpp"
 
 namespace latchkey::detail {
 
-/// Why a session has ended.
-enum class session_end { expired, auth_failed, authentication_demanded, timeout_refused };
+/// Why a session has ended. `data_lost`: the servers do not have what it has seen, so tokens of before are larger than
+/// those to come.
+enum class session_end { expired, auth_failed, authentication_demanded, timeout_refused, data_lost };
 
 /// Told of the session, with the monitor held.
 class session_listener {
@@ -33,7 +35,8 @@ class session_listener {
   virtual void on_connected(bool new_session) = 0;
   virtual void on_disconnected() = 0;
   /// Requests in flight have been answered with `session_over`, watches are forgotten.
-  virtual void on_session_over(session_end why) = 0;
+  /// @returns whether another session is wanted.
+  virtual bool on_session_over(session_end why) = 0;
   /// A request that was sent at `sent` has been answered. Its own callback runs afterwards.
   virtual void on_answered(evidence what, time_point sent) = 0;
   /// Nothing is in flight any more.
@@ -141,6 +144,10 @@ class session final : connector_listener {
   void become_disconnected();
   void look_for_moved_hosts();
   bool stays_without_servers() const;
+  void look_into_refusals();
+  std::uint64_t turned_away() const;
+  bool is_turned_away() const;
+  bool is_of_other_history(operation kind, const reply& with);
   void end(session_end why, std::vector<std::string> without = {});
   void begin_elsewhere(session_info refused, bool is_new);
   void begin_with_longer_timeout(std::chrono::milliseconds given);
@@ -156,6 +163,7 @@ class session final : connector_listener {
   void not_sent(waiting& what, reply_code code);
   void answer(pending& request, reply& with);
   void answer_refused(std::uint64_t before);
+  void answer_after_end(pending& request, session_end why);
   void arm(const watch_id& watch);
   void erase_watched(std::unordered_map<std::string, std::vector<watcher>>::iterator path);
   pending take(std::uint64_t id);
@@ -197,6 +205,11 @@ class session final : connector_listener {
   time_point without_connection_since_{};
   time_point moved_at_{};  // when the handle was given other servers last, since it was connected
   timer_id move_timer_;
+  second_handle second_;
+  timer_id refusal_timer_;
+  std::uint64_t turned_away_before_ = 0;  // the handle, before the connection was lost
+  std::int64_t newest_ = 0;               // zxid that any answer has named,
+  std::int64_t newest_before_ = 0;        // in the sessions before this one
 
   std::deque<pending> pending_;  // the id of the first is first_id_; answers come in order
   std::uint64_t first_id_ = 1;

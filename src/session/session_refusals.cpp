@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What servers refuse without an answer: requests that end the connection.
+/// What servers refuse without an answer: requests, and the session.
+
+#include <algorithm>
 
 #include "base/log.hpp"
 #include "session/session.hpp"
 
 namespace latchkey::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Pauses between looks at servers that turn the session away, and how often that is at least.
+constexpr duration refusal_look = 100ms;
+constexpr std::uint64_t enough_refusals = 3;
+
+}  // namespace
+
+// Requests that end the connection ----------
 
 /// @returns whether it waits, and all of its urgency behind it: it may be what has ended the last connections.
 bool session::is_held_back(const waiting& next) {
@@ -45,6 +58,45 @@ void session::blame_for_end(const pending& request) {
   if (monitor_.now() - request.sent > duration{info_.timeout} / 4) return;
   largest_lost_ = request.shape;
   largest_is_proof_ = request.how == urgency::proof;
+}
+
+// Servers of another history ----------
+
+std::uint64_t session::turned_away() const { return handle_ ? handle_->turned_away() - turned_away_before_ : 0; }
+
+bool session::is_turned_away() const { return turned_away() >= enough_refusals; }
+
+/// Servers without the data that this session has seen close each of its connections before they let it in, for ever.
+void session::look_into_refusals() {
+  monitor_.cancel(refusal_timer_);
+  const duration timeout{info_.timeout};
+  const auto begin = without_connection_since_ + timeout / 3;  // a grant is to end with the true reason
+  const bool asks = monitor_.now() >= begin && is_turned_away();
+  const auto next = asks ? monitor_.now() + refusal_look : std::max(begin, monitor_.now() + timeout / 8);
+  refusal_timer_ = monitor_.at(next, [this, timeout] {
+    refusal_timer_ = {};
+    if (is_turned_away() && second_.look(turned_away(), timeout / 4, without_)) {
+      return end(session_end::data_lost);
+    }
+    look_into_refusals();
+  });
+}
+
+/// In one history each transaction has a larger zxid than those before.
+/// @returns whether a node that this session has made is older than what earlier sessions have seen.
+bool session::is_of_other_history(operation kind, const reply& with) {
+  if (with.code != reply_code::ok || with.stat.czxid == 0) return false;
+  newest_ = std::max({newest_, with.stat.czxid, with.stat.pzxid});
+  const bool own = kind == operation::create || (info_.id != 0 && with.stat.ephemeral_owner == info_.id);
+  return own && with.stat.czxid < newest_before_;
+}
+
+/// Its answer is of no use.
+void session::answer_after_end(pending& request, session_end why) {
+  end(why);
+  reply nothing;
+  nothing.code = reply_code::session_over;
+  request.on_reply(nothing);
 }
 
 }  // namespace latchkey::detail

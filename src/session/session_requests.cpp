@@ -120,12 +120,17 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
   monitor_.run([&] {
     if (epoch != epoch_) return;
     if (with.code == reply_code::authentication_demanded && !closing_) return end(session_end::authentication_demanded);
+    // A handle that is turned away has lost its connection, also if it has not said so.
+    if (is_lost(with.code) && connected_ && turned_away() != 0) return become_disconnected();
     answered_ = true;
     if (!is_lost(with.code)) silence_.answered();
     answer_refused(id);
     auto request = take(id);
     if (!request.on_reply) return;
     if (with.code == reply_code::unknown_outcome) blame_for_end(request);
+    if (is_of_other_history(request.kind, with) && !closing_) {
+      return answer_after_end(request, session_end::data_lost);
+    }
     if (!is_lost(with.code) && !suspects_.empty()) suspects_.acquit(request.shape);
     if (const auto what = evidence_of(request.kind, with.code)) {
       heard_at_ = std::max(heard_at_, request.sent);

@@ -18,6 +18,8 @@ class handle final : public detail::znodes {
 
   bool send(std::uint64_t id, detail::request what) override { return session_->send(id, std::move(what)); }
 
+  std::uint64_t turned_away() const noexcept override { return session_->turned_away(); }
+
   fake_session& release() noexcept { return *std::exchange(session_, nullptr); }
 
  private:
@@ -49,6 +51,7 @@ void fake_connector::open(std::uint64_t epoch, detail::connector_listener& liste
   }
   auto& session = ensemble_.add(client_, epoch, listener);
   sessions_.push_back(&session);
+  if (epoch != 0) latest_ = &session;
   session.start();
   // The handle may connect before its owner has been given it.
   time.after(wait, [this, alive = alive_, &session, epoch, &listener] {

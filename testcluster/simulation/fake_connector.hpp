@@ -30,8 +30,8 @@ class fake_connector final : public detail::connector {
   void cut();
   void heal();
 
-  /// What has been opened last; nothing before.
-  fake_session* latest() const noexcept { return sessions_.empty() ? nullptr : sessions_.back(); }
+  /// What has been opened last, but for second sessions (epoch 0); nothing before.
+  fake_session* latest() const noexcept { return latest_; }
   /// @returns how many requests of this kind have been sent.
   std::uint64_t sent(request_kind kind) const noexcept { return client_->sent[kind.index()]; }
   /// @returns how many have been sent in all, but for syncs: those keep the lease ready.
@@ -48,6 +48,7 @@ class fake_connector final : public detail::connector {
   const std::shared_ptr<fake_client> client_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::vector<fake_session*> sessions_;
+  fake_session* latest_ = nullptr;
 };
 
 }  // namespace latchkey::testing

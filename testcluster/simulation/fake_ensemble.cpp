@@ -58,6 +58,12 @@ void fake_ensemble::stall_leader(duration length) {
 
 void fake_ensemble::expire(std::int64_t session) { leader_.end_session(leader_.session(session)); }
 
+void fake_ensemble::lose_data() {
+  for (const auto& server : servers_) server->disconnect_clients();
+  leader_.lose_data();
+  for (const auto& server : servers_) server->catch_up(leader_.log().size());
+}
+
 void fake_ensemble::heal() {
   authentication_demanded_ = false;
   largest_request_ = 0;

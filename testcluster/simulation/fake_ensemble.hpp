@@ -35,6 +35,8 @@ class fake_ensemble {
   /// Only the thread of the leader that sends its pings is.
   void stall_pings(duration length) { leader_.stop_pings(length); }
   void lag(unsigned server, delay_range lag) { servers_[server]->set_lag(lag); }
+  /// All servers end, and come back without data.
+  void lose_data();
   /// The ensemble ends a session at once, whatever its touches.
   void expire(std::int64_t session);
   void refuse_credentials(bool refuse) noexcept { credentials_refused_ = refuse; }

@@ -68,6 +68,8 @@ class fake_leader {
   void touch(ensemble_session& session, duration timeout);
   /// The session ends by then, unless it is touched again.
   void shorten(ensemble_session& session, time_point expires);
+  /// All is gone, and transactions are counted from the beginning; who has seen more is turned away.
+  void lose_data();
   /// Expired or closed: its ephemeral nodes go in the same transaction.
   void end_session(ensemble_session& session);
   ensemble_session& session(std::int64_t id) { return *sessions_[static_cast<std::size_t>(id - first_session)]; }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sessions, as their leader knows them.
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "simulation/fake_leader.hpp"
 
@@ -49,6 +52,18 @@ void fake_leader::end_session(ensemble_session& session) {
   over.session = session.id;
   over.gone = std::exchange(session.ephemerals, {});
   append(std::move(over));
+}
+
+void fake_leader::lose_data() {
+  for (const auto& each : sessions_) end_session(*each);
+  std::vector<std::string> paths;
+  for (path_id each = 0; each < paths_.size(); ++each) {
+    if (tree_.find(each) && paths_.text(each) != "/") paths.emplace_back(paths_.text(each));
+  }
+  std::sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  for (const auto& each : paths) remove(0, each);
+  zxid_ = std::int64_t{1} << 32;
+  refuse(0, detail::reply_code::no_node);  // a transaction of the new history
 }
 
 }  // namespace latchkey::testing

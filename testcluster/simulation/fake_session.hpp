@@ -72,6 +72,8 @@ class fake_session final : public server_side {
   bool connected() const noexcept { return connected_; }
   bool over() const noexcept { return over_ || dead_; }
   const fake_server* server() const noexcept { return server_; }
+  /// @returns how often a server has closed a connection before it let the session in.
+  std::uint64_t turned_away() const noexcept { return turned_away_; }
   std::size_t in_flight() const noexcept { return packets_.size() + unanswered_.size(); }
   /// Watches that the C client remembers.
   std::size_t watches() const noexcept { return data_watches_.size() + child_watches_.size(); }
@@ -187,6 +189,7 @@ class fake_session final : public server_side {
   duration agreed_{};   // what the server of this connection has agreed to,
   time_point agreed_at_{};
   fake_server* server_ = nullptr;
+  std::uint64_t turned_away_ = 0;
   std::uint64_t connection_ = 0;  // counts; an event of an earlier one is void
   time_point hole_until_{};
   std::vector<simulation::action> when_healed_;

@@ -54,8 +54,12 @@ void fake_session::attempt(std::uint64_t connection) {
 
 void fake_session::establish(std::uint64_t connection, fake_server& server) {
   if (connection != connection_ || dead_ || closing_ || over_) return;
-  // A server refuses a client that has seen more than itself.
-  if (in_hole() || !server.accepts_clients() || server.zxid() < last_zxid_) return attempt_failed();
+  if (in_hole()) return attempt_failed();
+  // A server refuses a client that has seen more than itself, and everyone while it does not serve.
+  if (!server.accepts_clients() || server.zxid() < last_zxid_) {
+    ++turned_away_;
+    return attempt_failed();
+  }
   if (ensemble_.credentials_refused()) return become_over(connection_state::auth_failed);
   if (session_ && timeout_ > duration::zero() && session_->over) return become_over(connection_state::expired);
   agree(server);

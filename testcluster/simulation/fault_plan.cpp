@@ -75,8 +75,7 @@ fault_plan fault_plan::without_faults() const {
   for (auto* const each :
        {&calm.reset_every, &calm.hole_every, &calm.cut_every, &calm.election_every, &calm.pause_every, &calm.reap_every,
         &calm.stall_every, &calm.hold_back_every, &calm.operator_every, &calm.foreign_every, &calm.renegotiate_every,
-        &calm.quota_every, &calm.lose_every, &calm.ask_every, &calm.demand_every,
-        &calm.oversize_every}) {
+        &calm.quota_every, &calm.lose_every, &calm.ask_every, &calm.demand_every, &calm.oversize_every}) {
     *each = duration::zero();
   }
   return calm;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What real servers refuse: quotas that they enforce, and children of ephemeral nodes.
 
+#include <latchkey/fence_gate.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/transaction.hpp>
 
+#include <filesystem>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -179,6 +183,48 @@ TEST_SUITE("refusals") {
     transaction fits{owner, held};
     CHECK(fits.once("/marker").create("/made", "x").commit(patience()).what == commit_result::outcome::committed);
     lock.unlock();
+  }
+
+  TEST_CASE("an ensemble that comes back without its data ends its clients, so that no token is smaller than before") {
+    ensemble all{{.servers = 3}};
+    all.restart(*all.leader());  // a second epoch
+    all.wait_for_quorum(patience());
+    const log_lines log{log_level::warning};
+    client owner{all.connect_string(), quick(10s)};
+    auto options = quick(10s);
+    options.go_on_after_data_loss = true;
+    client other{all.connect_string(), options};
+    fence_gate<std::string> gate;
+    mutex ours{owner, "/ours"};
+    mutex theirs{other, "/theirs"};
+    REQUIRE(ours.try_lock_for(patience()));
+    REQUIRE(theirs.try_lock_for(patience()));
+    const auto [held, lost] = std::pair{ours.held(), theirs.held()};
+    REQUIRE(gate.seal("resource", held.fence()));
+    REQUIRE(gate.seal("theirs", lost.fence()));
+
+    for (std::size_t i = 0; i < all.size(); ++i) all.kill(i);
+    std::vector<std::filesystem::path> data;
+    for (const auto& each : std::filesystem::recursive_directory_iterator{all.data_dir()}) {
+      if (each.path().filename() == "version-2") data.push_back(each.path());
+    }
+    for (const auto& each : data) std::filesystem::remove_all(each);
+    for (std::size_t i = 0; i < all.size(); ++i) all.start(i);
+
+    REQUIRE(eventually([&] { return failure_of([&] { (void)ours.try_lock(); }).first == errc::data_lost; }));
+    CHECK_FALSE(held);
+    CHECK(log.with("the client has failed").size() == 1);
+    client next{all.connect_string(), quick(10s)};
+    mutex again{next, "/ours"};
+    REQUIRE(again.try_lock_for(patience()));
+    CHECK_FALSE(gate.seal("resource", again.held().fence()));
+
+    theirs.unlock();
+    REQUIRE(theirs.try_lock_for(patience()));
+    CHECK(theirs.held().fence() < lost.fence());
+    CHECK_FALSE(gate.seal("theirs", theirs.held().fence()));
+    CHECK(log.with("reason=\"data lost\"").size() >= 1);
+    CHECK(log.with("the network").empty());
   }
 
   TEST_CASE("below an ephemeral node nothing can be created, which is asked for once") {

@@ -91,7 +91,7 @@ TEST_CASE("each handle is told of its own failed connections, as many handles as
       "t:1(0x1):ZOO_ERROR@handle_socket_error_msg@1: Socket 127.0.0.1:1 zk retcode=-4, errno=111";
   std::vector<int> told(handle_log::most + 1);
   std::vector<std::unique_ptr<handle_log>> logs;
-  for (auto& each : told) logs.push_back(std::make_unique<handle_log>([&each] { ++each; }));
+  for (auto& each : told) logs.push_back(std::make_unique<handle_log>([&each](std::string_view) { ++each; }));
   CHECK((logs.back()->function() == &take_client_log));
   const auto second = logs[1]->function();
   second(failed);
@@ -102,7 +102,7 @@ TEST_CASE("each handle is told of its own failed connections, as many handles as
   logs[1].reset();
   second(failed);
   CHECK(told[1] == 1);
-  const handle_log next{[&] { ++told[0]; }};
+  const handle_log next{[&](std::string_view) { ++told[0]; }};
   CHECK((next.function() == second));
 }
 

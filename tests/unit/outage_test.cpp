@@ -302,7 +302,8 @@ TEST_SUITE("outage") {
                              "the connection was lost; connecting again server=10.0.0.1:2181 session=0x7 grants=0",
                              "connected again with the same session server=10.0.0.1:2181 session=0x7 "
                              "session_timeout_ms=4000",
-                             "the session is over; beginning a new one session=0x7 grants=0"});
+                             "the session is over; beginning a new one session=0x7 reason=\"session expired\" "
+                             "grants=0"});
   }
 
   TEST_CASE("the recovery of a connection is logged at the level of its loss") {

@@ -325,7 +325,7 @@ TEST_SUITE("session") {
     w.advance(20s);
     w.opener->moves("10.0.0.4:2181");
     SUBCASE("as the handle does not take them") {}
-    SUBCASE("as they have another history, and refuse who has seen more") { w.opener->servers.clear(); }
+    SUBCASE("as they are down") { w.opener->servers.clear(); }
     w.advance(5900ms);
     CHECK(w.opener->openings.size() == 1);
     w.advance(12s);  // the look-ups are far apart by now
@@ -333,6 +333,29 @@ TEST_SUITE("session") {
     w.opener->opens();
     w.advance(1h);
     CHECK(w.opener->openings.size() == 2);  // it has been opened with those
+  }
+
+  TEST_CASE("a node of a new session that is older than what an earlier one has seen is of another history") {
+    connected_client w;
+    detail::reply made;
+    made.stat.czxid = 1000;
+    w.ask({.kind = detail::operation::create, .path = "/a"});
+    w.opener->answers(w.opener->sent.back().id, made);
+    w.opener->expires();
+    w.opener->opens();
+    w.opener->connects({.id = 8, .timeout = 4s});
+    made.stat.czxid = 10;
+    w.ask();  // it may be older
+    w.opener->answers(w.opener->sent.back().id, made);
+    CHECK_FALSE(w.failed());
+    SUBCASE("as the answer to its creation says") { w.ask({.kind = detail::operation::create, .path = "/a"}); }
+    SUBCASE("as a read of it says") {
+      w.ask();
+      made.stat.ephemeral_owner = 8;
+    }
+    w.opener->answers(w.opener->sent.back().id, made);
+    REQUIRE(w.failed());
+    CHECK(w.failed()->code == errc::data_lost);
   }
 
   TEST_CASE("without others the session goes on, however long no server answers") {

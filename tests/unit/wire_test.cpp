@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -157,6 +158,25 @@ TEST_SUITE("wire") {
     CHECK(server.has_given(2));
     CHECK_FALSE(log.with("jute.maxbuffer").empty());
     REQUIRE(owner.wait_for_connection(long_enough));
+  }
+
+  TEST_CASE("servers that turn a client away and let in others have lost data, and the client says so") {
+    const log_lines log{log_level::warning};
+    auto server = std::make_unique<wire_server>(wire_server::behaviour{.timeout = 1s, .newest = 1000});
+    const auto address = server->address();
+    const auto port = server->port();
+    client owner{address, session_of(1s)};
+    REQUIRE(owner.wait_for_connection(long_enough));
+    (void)queue_snapshot{owner, "/q", long_enough};
+    server.reset();
+    server = std::make_unique<wire_server>(wire_server::behaviour{.port = port, .timeout = 1s, .newest = 10});
+    try {
+      (void)queue_snapshot{owner, "/q", long_enough};
+      CHECK(false);
+    } catch (const error& failure) {
+      CHECK(failure.code() == errc::data_lost);
+    }
+    CHECK(log.with("the network").empty());
   }
 }
 

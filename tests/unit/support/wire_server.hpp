@@ -60,6 +60,7 @@ class wire_server {
     std::string list = wire_writer{}.add(0).add_raw(std::string(size_of_stat, '\0')).bytes();
     bool closes_on_requests = false;  ///< instead of an answer, but to a ping
     bool closes_on_watches = false;   ///< when they are set again, after a reconnect
+    std::int64_t newest = 1;          ///< zxid: that of all answers; it closes on who has seen more
   };
 
   explicit wire_server(behaviour how)
@@ -146,7 +147,7 @@ class wire_server {
 
   void serve(int socket) {
     std::string frame;
-    if (!read_frame(socket, frame)) return;
+    if (!read_frame(socket, frame) || number_at<std::int64_t>(frame, 4) > how_.newest) return;
     auto session = number_at<std::int64_t>(frame, 16);
     if (session == 0) {
       const std::lock_guard lock{mutex_};
@@ -167,7 +168,7 @@ class wire_server {
     if (how_.closes_on_requests && type != ping) return false;
     if (how_.closes_on_watches && type == set_watches) return false;
     wire_writer with;
-    with.add(xid).add(std::int64_t{1});
+    with.add(xid).add(how_.newest);
     switch (type) {
       case get_data:
         return write_frame(socket, with.add(0).add_text("").add_raw(std::string(size_of_stat, '\0')));

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a client says of a time in which no server answers.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "bridge/client_log.hpp"
+#include "session/client_core.hpp"
+
+namespace latchkey::detail {
+
+std::optional<failure> client_core::unreachable() const {
+  if (!outage_.unbearable()) return std::nullopt;
+  return failure{errc::unreachable, fmt::format("{}; {}", outage_.text(*outage_.lasted()), advice()), {}};
+}
+
+void client_core::say_if_never_connected(const std::string& path) {
+  const auto lasted = outage_.lasted();
+  if (session_.ever_connected() || !lasted || std::exchange(said_never_connected_, true)) return;
+  log(log_level::warning,
+      fmt::format("a call has ended before the client was ever connected, so it knows nothing of the lock; {}; check "
+                  "the connect string, the servers and the network, or call wait_for_connection() first",
+                  outage_.text(*lasted)),
+      {{"path", path}});
+}
+
+time_point client_core::end_of_try(duration most) const {
+  const auto now = monitor_->now();
+  if (!session_.ever_connected()) return std::min(outage_.tolerated_until(), deadline_after(now, most));
+  most = std::min<duration>(most, session_.info().timeout / 2);
+  const duration timeout = options_.connect_timeout;
+  return deadline_after(now, timeout > duration::zero() ? std::min(timeout, most) : most);
+}
+
+/// One connection is closed when an outage begins; a server that has too many closes each.
+std::string_view client_core::advice() const {
+  if (closed_by_servers() < closed_before_ + 3) return "check the connect string, the servers and the network";
+  return "servers accept connections and close them: their limit for this address (maxClientCnxns) may be reached, or "
+         "they have no quorum";
+}
+
+/// The C client notices a silent server when it has heard nothing, not even the answer to a ping, for two thirds of the
+/// session timeout.
+void client_core::begin_outage() {
+  if (failed_) return;
+  if (!outage_.lasted()) closed_before_ = closed_by_servers();
+  const duration timeout = session_.info().timeout;
+  outage_.begin(std::max(session_.heard_at(), monitor_->now() - timeout * 2 / 3), timeout);
+}
+
+void client_core::report_outage(duration lasted) {
+  const auto outage = std::chrono::floor<std::chrono::milliseconds>(lasted);
+  const auto calls = waiting_calls_.count();
+  const auto text =
+      fmt::format("{}; {} {}; {}", outage_.text(lasted), calls, calls == 1 ? "call waits" : "calls wait", advice());
+  log(log_level::warning, text, {{"outage_ms", outage}, {"waiting_calls", calls}, {"cause", session_.failure()}});
+  tell({.what = client_event::kind::unreachable, .outage = outage, .waiting_calls = calls});
+}
+
+}  // namespace latchkey::detail
