@@ -90,7 +90,8 @@ struct client_options {
   /// How long no server may answer before that is reported, by a warning in the log and to the observer; at least a
   /// second. So long the constructor waits for name servers, also at least a second. So long a try waits for the first
   /// connection of a client; then it fails (see `errc::unreachable`). Once there has been a connection, a try waits for
-  /// the ensemble's answer at most so long, unless it is zero, and at most half of the session timeout.
+  /// the ensemble's answer at most so long, unless it is zero, and at most half of the session timeout. A try that reads
+  /// first what the users of its path have agreed on, as that of several permits, waits so long twice at most.
   saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
   /// How long a call waits before the log says, at level `info`, who holds the lock, or by a warning that this process
   /// itself does; and again each time that the wait has doubled. The leader is then also asked whether the node of that holder still exists: a server that has lost a

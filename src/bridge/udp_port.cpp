@@ -43,6 +43,8 @@ struct socket_address {
   bool is_unspecified() const noexcept {
     return family() == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&v6().sin6_addr) : v4().sin_addr.s_addr == INADDR_ANY;
   }
+  /// @returns whether a datagram to it goes to one host, and one socket there.
+  bool is_host() const noexcept { return !is_group() && !is_unspecified() && port() != 0; }
 };
 
 /// A descriptor, closed at the end of the scope.
@@ -119,9 +121,7 @@ udp_port::udp_port(const std::string& listen, std::string advertise) : advertise
   family_ = where->family();
   if (!advertised_.empty()) {
     const auto told = parse(advertised_);
-    if (!told || told->is_group() || told->is_unspecified() || told->port() == 0) {
-      refuse("advertise", advertised_, expected);
-    }
+    if (!told || !told->is_host()) refuse("advertise", advertised_, expected);
     if (told->family() != family_) {
       refuse("advertise", advertised_, "give one of the family of peer_options::listen, IPv4 or IPv6");
     }
@@ -157,7 +157,7 @@ std::string udp_port::address(const std::string& server) const {
 
 void udp_port::send(const std::string& to, std::string_view bytes) noexcept {
   const auto where = parse(to);
-  if (!where || where->family() != family_) return;
+  if (!where || where->family() != family_ || !where->is_host()) return;
   ::sendto(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL, where->get(), where->size);
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/udp_port.hpp"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
@@ -54,6 +57,20 @@ TEST_SUITE("udp port") {
     CHECK(from == one.address("127.0.0.1:2181"));
     two.send(from, "answer");
     CHECK(heard_by(one) == std::vector<std::string>{"answer"});
+  }
+
+  TEST_CASE("nothing is sent to many hosts at once, nor to no host, whatever a node advertises") {
+    udp_port one{"127.0.0.1:0", {}};
+    udp_port two{"0.0.0.0:0", {}};
+    const auto there = two.address("127.0.0.1:2181");
+    const auto port = there.substr(there.rfind(':'));
+    const ip_mreqn all_of_loopback{{inet_addr("239.1.2.3")}, {inet_addr("127.0.0.1")}, 0};
+    REQUIRE(::setsockopt(two.descriptor(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &all_of_loopback, sizeof all_of_loopback) ==
+            0);
+    for (const auto* const group : {"239.1.2.3", "255.255.255.255", "0.0.0.0"}) one.send(group + port, "many");
+    one.send("127.0.0.1:0", "nowhere");
+    one.send(there, "one");
+    CHECK(heard_by(two) == std::vector<std::string>{"one"});
   }
 
   TEST_CASE("its address is that from which the ensemble is reached, or what is advertised") {
