@@ -46,7 +46,9 @@ void queue_entry::decide(const reply& listed) {
   auto verdict = admit(listed.children, last_component(node_), *kind_);
   // Nor is a node behind that we are about to delete.
   const bool is_last = verdict.what != admission::verdict::gone && verdict.behind == 0;
-  if (czxid_ == 0 && is_last && is_last_of_its_kind(listed.children)) czxid_ = listed.stat.pzxid;
+  if (czxid_ == 0 && is_last && is_last_of_its_kind(listed.children) && !through().is_older(listed.stat.pzxid)) {
+    czxid_ = listed.stat.pzxid;
+  }
   std::vector<std::string> remaining;
   if (verdict.what == admission::verdict::wait && core_->reaper().removes(join(*path_, verdict.blocker))) {
     remaining = core_->reaper().remaining(*path_, listed.children);

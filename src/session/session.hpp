@@ -80,6 +80,8 @@ class session final : connector_listener {
   const session_info& info() const noexcept { return info_; }
   /// @returns when the current session was asked for, at the earliest.
   time_point opened_at() const noexcept { return opened_at_; }
+  /// @returns whether an earlier session has seen it, or later ones: then nothing that this session has made has it.
+  bool is_older(std::int64_t zxid) const noexcept { return zxid < newest_before_; }
   bool idle() const noexcept { return queue_.empty(); }
   /// @returns how many requests have no answer yet, those included that wait to be sent.
   std::size_t unanswered() const noexcept { return queue_.under_way() + queue_.waiting(); }

@@ -88,7 +88,7 @@ bool session::is_of_other_history(operation kind, const reply& with) {
   if (with.code != reply_code::ok || with.stat.czxid == 0) return false;
   newest_ = std::max({newest_, with.stat.czxid, with.stat.pzxid});
   const bool own = kind == operation::create || (info_.id != 0 && with.stat.ephemeral_owner == info_.id);
-  return own && with.stat.czxid < newest_before_;
+  return own && is_older(with.stat.czxid);
 }
 
 /// Its answer is of no use.
