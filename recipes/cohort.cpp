@@ -73,7 +73,7 @@ bool cohort::may_go_on() {
   if (!used_) counted_ = 0;
   if ((counted_ + 1) * 2 >= most_turns_) remote_waiters_->watch();
   switch (remote_waiters_->known()) {
-    case remote_waiters::answer::nobody:
+    case remote_waiters::answer::none:
       counted_ = 0;
       return true;
     case remote_waiters::answer::gone:

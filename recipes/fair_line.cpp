@@ -64,7 +64,7 @@ std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, time_point until) 
 
 void fair_line::cancel(const std::shared_ptr<waiter>& who) {
   if (who->what != waiter::outcome::waiting) return;
-  const auto place = std::static_pointer_cast<fair_place>(who->place);
+  const auto place = std::static_pointer_cast<fair_place>(who->wish);
   if (place->how_ != patience::keep || place->for_place_) place->give_up();
   place->conclude(waiter::outcome::refused);
 }
@@ -100,7 +100,7 @@ void fair_line::require_open() const {
 
 void fair_line::await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, time_point until) {
   place->caller_ = line_.add(fiber, until, *this);
-  place->caller_->place = place;
+  place->caller_->wish = place;
 }
 
 void fair_line::add(const std::shared_ptr<fair_place>& place) {

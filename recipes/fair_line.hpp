@@ -72,7 +72,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   hold_limit limit_;
   std::shared_ptr<fair_place> owning_place_;
   anticipation anticipation_;
-  std::unique_ptr<former_place> former_;
+  std::unique_ptr<kept_node> former_;
   std::shared_ptr<fair_place> next_;  // its turn has come, but the caller that lost the lock has not unlocked it
 };
 
@@ -112,7 +112,7 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   void start();
   void refuse_try();
   void give_up(bool closed = false);
-  std::unique_ptr<former_place> leave_for_another(bool closed);
+  std::unique_ptr<kept_node> leave_for_another(bool closed);
   std::shared_ptr<queue_entry> step_out();
   void conclude(waiter::outcome what);
   void fail(const failure& why);

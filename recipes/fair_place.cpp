@@ -25,7 +25,7 @@ std::optional<std::size_t> fair_place::ahead(duration timeout, std::stop_token s
   return core.monitor().run([&]() -> std::size_t {
     require_place();
     const auto found = admit(listed->front().children, last_component(entry_->node()), rule_of(contender_kind::lock));
-    if (found.what == admission::verdict::gone) place_lost().raise();
+    if (found.what == admission::verdict::gone) place_lost().throw_it();
     return found.blockers;
   });
 }
@@ -106,8 +106,8 @@ void fair_place::require_place() const {
                             line_->path_ + ": the ticket is spent; call enqueue() for another one"};
   }
   line_->require_open();
-  if (failed_) failed_->raise();
-  if (!entry_) place_lost().raise();
+  if (failed_) failed_->throw_it();
+  if (!entry_) place_lost().throw_it();
 }
 
 failure fair_place::place_lost() const {
@@ -131,7 +131,7 @@ void fair_place::give_up(bool closed) {
 }
 
 /// @pre it has been the owner's.
-std::unique_ptr<former_place> fair_place::leave_for_another(bool closed) {
+std::unique_ptr<kept_node> fair_place::leave_for_another(bool closed) {
   const auto left = step_out();
   return left ? left->leave_for_another(left->first_turn() + 1, closed) : nullptr;
 }
@@ -146,7 +146,7 @@ std::shared_ptr<queue_entry> fair_place::step_out() {
 
 void fair_place::conclude(waiter::outcome what) {
   const auto who = std::exchange(caller_, nullptr);
-  const auto self = std::exchange(who->place, nullptr);
+  const auto self = std::exchange(who->wish, nullptr);
   for_place_ = false;
   line_->line_.conclude(who, what);
 }

@@ -18,7 +18,7 @@ permit::permit(std::shared_ptr<client_core> core, std::shared_ptr<const std::str
   }
 }
 
-void permit::start(std::unique_ptr<former_place> along) {
+void permit::start(std::unique_ptr<kept_node> along) {
   const auto self = shared_from_this();
   for (const auto& each : std::vector{leases_}) each->start(patience::keep, std::move(along));
 }

@@ -43,7 +43,7 @@ class permit final : public entry_listener, public std::enable_shared_from_this<
          permit_owner& owner);
 
   /// Creates the nodes. @param along a former place whose node is deleted together with the creation of the first
-  void start(std::unique_ptr<former_place> along = {});
+  void start(std::unique_ptr<kept_node> along = {});
   /// Deletes them; the owner is told nothing more.
   void leave();
   /// Deletes all but `count` of them.

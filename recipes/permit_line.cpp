@@ -105,7 +105,7 @@ std::shared_ptr<waiter> permit_line::enter(std::uint64_t fiber, time_point until
       what->count == 0 || what->count > most)
     throw error{errc::bad_option, fmt::format("{} permits were asked for; ask for 1 to {}", what->count, most), path_};
   auto me = line_.add(fiber, until, *this);
-  me->place = what;
+  me->wish = what;
   me->entering = true;
   if (is_try(until) && (line_.size() > 1 || core_->is_cut_off())) {
     line_.conclude(me, waiter::outcome::refused);
@@ -185,7 +185,7 @@ permit_line::passing permit_line::pass_on(time_point now) {
 bool permit_line::may_go_on(permit& what) {
   if (is_outdated(what)) return false;
   if ((what.counted + 1) * 2 >= most_turns_) look_for_remote();
-  if (remote_ == remote::nobody) what.counted = 0;
+  if (remote_ == remote::none) what.counted = 0;
   return what.counted < most_turns_;
 }
 
@@ -201,7 +201,7 @@ void permit_line::let_in(const std::shared_ptr<permit>& with, granted_by source,
   mine.what = with->grant->as_grant();
   if (with->asked_to_release()) with->grant->ask_to_release();
   limit_.begin(*this, now);
-  const auto keep = std::exchange(next->place, nullptr);
+  const auto keep = std::exchange(next->wish, nullptr);
   line_.grant(next, source, now);
 }
 
@@ -258,9 +258,9 @@ void permit_line::on_locks_listed(const reply& listed) {
     const auto node = join(locks_->path(), name);
     return rival_of(rule_of(contender_kind::lock), name) && !queue_->is_turn(node) && !core_->reaper().removes(node);
   };
-  const bool nobody =
+  const bool none =
       listed.code == reply_code::ok && std::none_of(listed.children.begin(), listed.children.end(), is_remote);
-  remote_ = nobody ? remote::nobody : remote::waiting;
+  remote_ = none ? remote::none : remote::waiting;
   advance(core_->monitor().now());
   if (!locks_->watching()) remote_ = remote::unknown;
 }

@@ -63,7 +63,7 @@ class permit_line final : public guarded,
   time_point end_overdue(time_point now);
 
  private:
-  enum class remote : std::uint8_t { unknown, asked, nobody, waiting };
+  enum class remote : std::uint8_t { unknown, asked, none, waiting };
   enum class passing : std::uint8_t { done, not_yet, impossible };
 
   void on_connected() override;
@@ -85,7 +85,7 @@ class permit_line final : public guarded,
   bool more_wait() const override { return line_.size() > 1; }
 
   std::optional<duration> learn_number(std::uint32_t count, duration timeout, const std::stop_token& stop);
-  wish& first_wish() const { return *static_cast<wish*>(line_.front()->place.get()); }
+  wish& first_wish() const { return *static_cast<wish*>(line_.front()->wish.get()); }
   void advance(time_point now);
   bool queue_up();
   passing pass_on(time_point now);

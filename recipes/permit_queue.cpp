@@ -86,10 +86,10 @@ void permit_queue::fall_back() {
 void permit_queue::on_turns_listed(const reply& listed) {
   if (why_ != turnless::asking) return;
   const auto left = core_->reaper().remaining(*locks_, listed.children);
-  const bool nobody = listed.code == reply_code::ok && leases_->are_newer_than(listed.stat.pzxid) &&
-                      !is_held(left, rule_of(contender_kind::lock));
-  if (!nobody) return fall_back();
-  why_ = turnless::nobody_waits;
+  const bool none_waits = listed.code == reply_code::ok && leases_->are_newer_than(listed.stat.pzxid) &&
+                          !is_held(left, rule_of(contender_kind::lock));
+  if (!none_waits) return fall_back();
+  why_ = turnless::none_waits;
   conclude();
 }
 
@@ -138,7 +138,7 @@ void permit_queue::drop_leases() {
 
 /// In one round trip, with what has been sent for the turn: requests of a session are served in order, so the list of
 /// the last lease shows all of them.
-void permit_queue::collect(std::unique_ptr<former_place> turn) {
+void permit_queue::collect(std::unique_ptr<kept_node> turn) {
   seen_ = 0;
   leases_ = std::make_shared<permit>(core_, leases_path_, count_, *this);
   leases_->start(std::move(turn));

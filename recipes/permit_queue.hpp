@@ -90,14 +90,14 @@ class permit_queue final : public entry_listener,
   void on_over(permit& which, loss_reason why) override;
 
   /// Why it has a lease and no turn.
-  enum class turnless : std::uint8_t { no, asking, nobody_waits, passed_on };
+  enum class turnless : std::uint8_t { no, asking, none_waits, passed_on };
 
-  bool tries_without_turn() const noexcept { return why_ == turnless::asking || why_ == turnless::nobody_waits; }
+  bool tries_without_turn() const noexcept { return why_ == turnless::asking || why_ == turnless::none_waits; }
   bool is_first() const noexcept {
     return why_ == turnless::passed_on || (turn_ && (turn_->granted() || turn_->proving()));
   }
   bool may_conclude() const noexcept {
-    return turn_ ? turn_->granted() : why_ == turnless::nobody_waits || why_ == turnless::passed_on;
+    return turn_ ? turn_->granted() : why_ == turnless::none_waits || why_ == turnless::passed_on;
   }
   /// Only while the number stays the same do leases that were created after ours not count.
   bool is_outdated() const noexcept { return why_ != turnless::no && contract_->edition() != edition_; }
@@ -107,7 +107,7 @@ class permit_queue final : public entry_listener,
   void fall_back();
   void on_turns_listed(const reply& listed);
   void pass_turn_on();
-  void collect(std::unique_ptr<former_place> turn = {});
+  void collect(std::unique_ptr<kept_node> turn = {});
   void drop_leases();
   void refuse();
   void on_leases_listed(const reply& listed);
@@ -126,7 +126,7 @@ class permit_queue final : public entry_listener,
   std::shared_ptr<watched_children> list_;
   std::shared_ptr<watched_children> turns_;
   std::shared_ptr<queue_entry> turn_;
-  std::unique_ptr<former_place> former_;
+  std::unique_ptr<kept_node> former_;
   std::shared_ptr<permit> leases_;
   std::uint32_t count_ = 0;
   bool once_ = false;

@@ -193,7 +193,7 @@ queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std
     const bool holds = counted.next(sorted[i]);
     if (holds) ++holders_;
     const bool cut = read.data_size > read.data.size();
-    const auto owner = cut ? detail::entry_owner{} : detail::read_owner(read.data);
+    const auto owner = cut ? detail::contender_record{} : detail::read_owner(read.data);
     contenders_.push_back({.node = sorted[i].name,
                            .what = public_kind(sorted[i].place.kind),
                            .holds = holds,

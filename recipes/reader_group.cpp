@@ -174,7 +174,7 @@ void reader_group::go_on(time_point now) {
   if (!gate_open()) return refuse_tries();  // the others wait until it opens
   remote_waiters_->watch();
   const auto known = remote_waiters_->known();
-  if (known == remote_waiters::answer::nobody || now < shared_until_) {
+  if (known == remote_waiters::answer::none || now < shared_until_) {
     if (core_->lease_keeper().fresh(now)) return join_all(now);
     if (!entry_->confirm()) on_unconfirmed();
   } else if (known != remote_waiters::answer::asked) {  // otherwise the answer decides

@@ -41,7 +41,7 @@ class reader_group final : public shared_entry {
   void give_guard(std::uint64_t fiber) { members_.at(fiber).guarded = true; }
   /// @pre is_reading(before). Its guard has been moved.
   void rename(std::uint64_t before, std::uint64_t after);
-  bool anybody() const noexcept { return !members_.empty(); }
+  bool any() const noexcept { return !members_.empty(); }
   grant current(std::uint64_t fiber) const;
 
   /// The fiber becomes a reader of the entry `granted`, in which writers have had `turns` turns.

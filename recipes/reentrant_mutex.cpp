@@ -85,7 +85,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
     if (forked()) return 0;
     const std::lock_guard lock{mutex_};
     if (depth_ == 1 && held_ == what) {
-      owner_ = nobody;
+      owner_ = no_fiber;
       cohort_->disown(0, what);
     }
     return 0;
@@ -95,7 +95,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   bool abandoned() const {
     if (forked()) return false;
     const std::lock_guard lock{mutex_};
-    return owner_ != nobody && depth_ != guards_ && has_ended(owner_);
+    return owner_ != no_fiber && depth_ != guards_ && has_ended(owner_);
   }
 
   std::size_t depth() const noexcept {
@@ -106,14 +106,14 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   grant held() const { return cohort_->held(); }
 
  private:
-  static constexpr std::uint64_t nobody = 0;
+  static constexpr std::uint64_t no_fiber = 0;
 
   /// A thread of the parent may have held the mutex at the moment of the fork: it is not taken then.
   bool forked() const noexcept { return core_->monitor().forked(); }
 
   void leave() noexcept {
     if (--depth_ != 0) return;
-    owner_ = nobody;
+    owner_ = no_fiber;
     cohort_->release_grant(0, std::exchange(held_, {}));
   }
 
@@ -121,7 +121,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   const std::shared_ptr<cohort> cohort_;
   const std::string path_;
   mutable std::mutex mutex_;  // before the monitor
-  std::uint64_t owner_ = nobody;
+  std::uint64_t owner_ = no_fiber;
   std::size_t depth_ = 0;
   std::size_t guards_ = 0;  // of the levels
   grant held_;

@@ -14,7 +14,7 @@
 #include "queue/grant_state.hpp"
 #include "queue/inquiry.hpp"
 #include "recipes/rules.hpp"
-#include "recipes/watched_places.hpp"
+#include "recipes/watched_nodes.hpp"
 
 namespace latchkey {
 namespace {
@@ -103,7 +103,7 @@ bool check_sequencer(client& through, const sequencer& what, saturating<std::chr
   return answers.front().code == detail::reply_code::ok;
 }
 
-sequencer_cache::sequencer_cache(client& through) : places_{std::make_shared<detail::watched_places>(through.core())} {}
+sequencer_cache::sequencer_cache(client& through) : places_{std::make_shared<detail::watched_nodes>(through.core())} {}
 
 sequencer_cache::~sequencer_cache() {
   if (places_->core().monitor().forked()) detail::keep_for_ever(places_);
@@ -112,7 +112,7 @@ sequencer_cache::~sequencer_cache() {
 bool sequencer_cache::looks_valid(const sequencer& what, saturating<std::chrono::nanoseconds> timeout) {
   validate_node_of_queue(what.node);
   auto& monitor = places_->core().monitor();
-  std::shared_ptr<detail::watched_places::caller> me;
+  std::shared_ptr<detail::watched_nodes::caller> me;
   detail::timer_id timer;
   const auto known = monitor.run([&] {
     const auto answer = places_->known(what.node);
@@ -129,8 +129,8 @@ bool sequencer_cache::looks_valid(const sequencer& what, saturating<std::chrono:
   return monitor.run([&] {
     monitor.cancel(timer);
     places_->leave(what.node, me);
-    if (me->failed) me->failed->raise();
-    if (!me->there && places_->core().failed()) places_->core().failed()->at(what.node).raise();
+    if (me->failed) me->failed->throw_it();
+    if (!me->there && places_->core().failed()) places_->core().failed()->at(what.node).throw_it();
     return me->there;
   });
 }

@@ -155,7 +155,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   time_point until_;  // it rests
   timer_id timer_;    // of one rest or more: it goes on when the entry is used again
   anticipation anticipation_;
-  std::unique_ptr<former_place> former_;
+  std::unique_ptr<kept_node> former_;
   std::function<bool()> gate_;
 };
 

@@ -17,7 +17,7 @@ void shared_state::open() {
   writers_->open();
   readers_->open();
   core_->monitor().run([this] {
-    writers_->gate([readers = readers_.get()] { return !readers->anybody(); });
+    writers_->gate([readers = readers_.get()] { return !readers->any(); });
     readers_->gate([writers = writers_.get()] { return !writers->is_owned(); });
   });
 }
@@ -83,16 +83,16 @@ void shared_state::read_side::release_grant(std::uint64_t holder, const grant& w
 }
 
 std::uint64_t shared_state::read_side::disown(std::uint64_t holder, const grant& what) noexcept {
-  const auto nobody = new_holder();
+  const auto renamed = new_holder();
   of_.core_->monitor().run_unless_forked([&] {
-    if (of_.current_shared(holder) == what) of_.readers_->rename(holder, nobody);
+    if (of_.current_shared(holder) == what) of_.readers_->rename(holder, renamed);
   });
-  return nobody;
+  return renamed;
 }
 
 bool shared_state::leave_shared(std::uint64_t fiber) {
   if (!readers_->leave(fiber)) return false;
-  if (!readers_->anybody()) writers_->gate_opened();
+  if (!readers_->any()) writers_->gate_opened();
   return true;
 }
 
@@ -131,7 +131,7 @@ void shared_state::become_reader(std::uint64_t reader, Predicate is_caller) {
 std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t reader) {
   require_working(*core_, path_);
   const failure lost{errc::lock_lost, "the lock was lost before the downgrade; unlock it, then lock it again", path_};
-  if (!writers_->current()) lost.raise();
+  if (!writers_->current()) lost.throw_it();
   const auto me = std::make_shared<waiter>();
   writers_->downgrade(
       [this, keep = shared_from_this(), me, reader, lost](std::shared_ptr<queue_entry> granted, std::uint32_t turns) {

@@ -17,7 +17,7 @@
 namespace latchkey {
 
 namespace detail {
-class watched_places;
+class watched_nodes;
 }
 
 /// What a holder sends to a server along with a request, so that the server can check the lock by itself
@@ -98,7 +98,7 @@ class LATCHKEY_EXPORT sequencer_cache {
   bool looks_valid(const sequencer& what, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
  private:
-  std::shared_ptr<detail::watched_places> places_;
+  std::shared_ptr<detail::watched_nodes> places_;
 };
 
 }  // namespace latchkey

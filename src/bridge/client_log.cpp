@@ -119,8 +119,8 @@ void take_client_log(const char* line) noexcept {
 handle_log::handle_log(std::function<void(std::string_view)> on_failed_connection)
     : on_failed_connection_{std::move(on_failed_connection)} {
   for (std::size_t place = 0; place < most; ++place) {
-    const std::function<void(std::string_view)>* nobody = nullptr;
-    if (!told[place].compare_exchange_strong(nobody, &on_failed_connection_)) continue;
+    const std::function<void(std::string_view)>* none = nullptr;
+    if (!told[place].compare_exchange_strong(none, &on_failed_connection_)) continue;
     place_ = place;
     return;
   }

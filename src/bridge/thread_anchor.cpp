@@ -23,13 +23,13 @@ void thread_anchor::enter() noexcept {
   }
 }
 
-void thread_anchor::wait_until_nobody_is_inside() const noexcept {
+void thread_anchor::wait_until_empty() const noexcept {
   while (inside_.load() != 0) std::this_thread::yield();
 }
 
 void thread_anchor::shut() noexcept {
   shut_.store(true);
-  wait_until_nobody_is_inside();
+  wait_until_empty();
 }
 
 namespace {
@@ -74,7 +74,7 @@ class anchored_thread {
     number_here = reinterpret_cast<std::uintptr_t>(identity().get());
     living::all().remove(number_here);
     scheduler_here = scheduler::gone;
-    anchor_->wait_until_nobody_is_inside();
+    anchor_->wait_until_empty();
     anchor_here = nullptr;
   }
   anchored_thread(const anchored_thread&) = delete;

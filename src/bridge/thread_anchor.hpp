@@ -15,7 +15,7 @@ class thread_anchor {
  public:
   void enter() noexcept;
   void leave() noexcept { inside_.fetch_sub(1, std::memory_order_release); }
-  void wait_until_nobody_is_inside() const noexcept;
+  void wait_until_empty() const noexcept;
 
   // On the thread of the scheduler, before and after a fork:
 

@@ -50,8 +50,8 @@ void queue_entry::enqueue() {
 
 /// In one round trip: requests of a session are served in order, so the list shows the node.
 void queue_entry::create_and_list() {
-  const bool alone = !line_ || !line_->anybody();
-  if (!alone) line_->watch_parent(through(), *path_);
+  const bool alone = !neighbours_ || !neighbours_->any();
+  if (!alone) neighbours_->watch_parent(through(), *path_);
   submit_create(creation(), 0, [alone](queue_entry& self) {
     if (!alone) self.on_enqueued(nullptr);  // its number tells whom to wait for
   });
@@ -75,13 +75,13 @@ void queue_entry::submit_create(request what, std::uint64_t along, std::function
   // The reaper relies on one that it has handed something over to.
   const auto left = [self, step = step_, along] { return self->step_ != step && along == 0; };
   auto answered = [self, step = step_, prefix = prefix_, along, then = std::move(then)](reply& created) {
-    if (self->line_) self->line_->create_answered();
+    if (self->neighbours_) self->neighbours_->create_answered();
     if (along != 0) self->core_->reaper().handed_over(along, created.code);
     if (!created.paths.empty()) created.path = std::move(created.paths.front());
     if (self->on_created(step, prefix, created)) then(*self);
   };
   through().submit(std::move(what), while_wanted{left, std::move(answered)});
-  if (line_) line_->create_sent();
+  if (neighbours_) neighbours_->create_sent();
 }
 
 void queue_entry::list_along() {
@@ -131,7 +131,7 @@ void queue_entry::on_enqueued(const reply* listed) {
 bool queue_entry::take_number() {
   const auto number = kind_->number(last_component(node_));
   if (!number || *number > last_number) return false;
-  if (line_) line_->enter(*this, *number, through());
+  if (neighbours_) neighbours_->enter(*this, *number, through());
   if (auto* const others = peers()) others->add(std::string{last_component(node_)});
   if (!std::exchange(queued_, true)) listener_->on_queued();
   return true;
@@ -143,7 +143,7 @@ void queue_entry::create_again() {
   if (!pause) return;
   const bool missing = created_ == reply_code::no_node;
   become(state::asking);
-  if (missing && line_) line_->forget();
+  if (missing && neighbours_) neighbours_->forget();
   const auto create = [missing](queue_entry& self) {
     if (!self.through().connected()) return self.resume();
     std::set<std::string> asked;

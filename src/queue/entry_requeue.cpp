@@ -10,7 +10,7 @@
 
 namespace latchkey::detail {
 
-std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn, bool closed) {
+std::unique_ptr<kept_node> queue_entry::leave_for_another(std::uint32_t turn, bool closed) {
   constexpr auto enough = std::numeric_limits<std::uint32_t>::max() / 2;  // turns: a token has no room for more
   turn = std::max(turn, first_turn_);
   const bool of_use =
@@ -20,8 +20,8 @@ std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn,
     return nullptr;
   }
   const auto self = shared_from_this();
-  auto left = std::make_unique<former_place>(
-      former_place{.node = node_, .next = {czxid_, turn}, .contended = waited_, .last = {}, .behind = 0});
+  auto left = std::make_unique<kept_node>(
+      kept_node{.node = node_, .next = {czxid_, turn}, .contended = waited_, .last = {}, .behind = 0});
   if (behind_) {
     left->last = std::move(behind_->last);
     left->behind = behind_->count;
@@ -35,8 +35,8 @@ std::unique_ptr<former_place> queue_entry::leave_for_another(std::uint32_t turn,
 }
 
 /// The create, and the deletion of the former node, in one transaction. @returns false if it is too late for that.
-bool queue_entry::requeue(std::unique_ptr<former_place> former) {
-  if (line_ && line_->anybody()) return false;
+bool queue_entry::requeue(std::unique_ptr<kept_node> former) {
+  if (neighbours_ && neighbours_->any()) return false;
   const auto along = core_->reaper().hand_over(former->node);
   if (along == 0) return false;
   become(state::asking);
@@ -63,7 +63,7 @@ bool queue_entry::requeue(std::unique_ptr<former_place> former) {
 /// he is the one to wait for.
 ///
 /// @param listed whether the answer to a list comes next
-void queue_entry::on_requeued(const former_place& former, bool listed) {
+void queue_entry::on_requeued(const kept_node& former, bool listed) {
   switch (created_) {
     case reply_code::ok:
       break;

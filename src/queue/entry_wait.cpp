@@ -149,15 +149,15 @@ void queue_entry::on_reassessed(const std::string& node) {
 
 /// The create was sent without a list: see `neighbours`.
 void queue_entry::wait_for_neighbour() {
-  if (patience_ == patience::once || !line_->follow_directly(*this)) return look();
+  if (patience_ == patience::once || !neighbours_->follow_directly(*this)) return look();
   become(state::waiting);
 }
 
 /// @returns whether it waits for an entry of ours whose node this is.
 bool queue_entry::follow(std::string_view name) {
-  auto* const ahead = line_ ? line_->at(rival_of(*kind_, name)->number) : nullptr;
+  auto* const ahead = neighbours_ ? neighbours_->at(rival_of(*kind_, name)->number) : nullptr;
   if (!ahead || last_component(static_cast<queue_entry*>(ahead)->node_) != name) return false;
-  if (!line_->follow(*this, *ahead)) return false;
+  if (!neighbours_->follow(*this, *ahead)) return false;
   become(state::waiting);
   forget_watch();
   return true;
@@ -165,7 +165,7 @@ bool queue_entry::follow(std::string_view name) {
 
 /// Leaves the line of neighbours: the one behind waits for the one ahead, or is let in.
 void queue_entry::step_out() {
-  auto* const next = line_ ? static_cast<queue_entry*>(line_->leave(*this)) : nullptr;
+  auto* const next = neighbours_ ? static_cast<queue_entry*>(neighbours_->leave(*this)) : nullptr;
   if (next == nullptr || core_->failed()) return;
   if (first_) {
     next->admitted_by_neighbour();

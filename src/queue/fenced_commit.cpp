@@ -29,7 +29,7 @@ void fenced_commit::start(time_point until) {
 
 commit_result fenced_commit::wait() {
   point_.wait();
-  if (failed_) failed_->raise();
+  if (failed_) failed_->throw_it();
   return *result_;
 }
 

@@ -34,7 +34,7 @@ void inquiry::cancel() {
 
 std::optional<std::vector<reply>> inquiry::wait() {
   point_.wait();
-  if (failed_) failed_->raise();
+  if (failed_) failed_->throw_it();
   if (answered_ != what_.size()) return std::nullopt;
   std::vector<reply> all;
   all.reserve(answers_.size());

@@ -94,7 +94,7 @@ std::vector<neighbours::unlinked> neighbours::unlink_all() {
 
 void neighbours::forget() {
   for (const auto& each : unlink_all()) {
-    if (each.waited) each.who->on_line_forgotten();
+    if (each.waited) each.who->on_neighbours_forgotten();
   }
 }
 

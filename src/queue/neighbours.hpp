@@ -25,7 +25,7 @@ class neighbour {
   bool followed() const noexcept { return behind_ != nullptr; }
 
   /// Its numbers mean nothing any more: it waits for nobody.
-  virtual void on_line_forgotten() = 0;
+  virtual void on_neighbours_forgotten() = 0;
   /// Its parent has been deleted, and its node with it.
   virtual void on_parent_gone() = 0;
 
@@ -52,7 +52,7 @@ class neighbour {
 class neighbours final : public std::enable_shared_from_this<neighbours> {
  public:
   /// @returns whether a node of ours is in the queue, or being created: the next one may well have a neighbour.
-  bool anybody() const noexcept { return creating_ != 0 || !by_number_.empty(); }
+  bool any() const noexcept { return creating_ != 0 || !by_number_.empty(); }
 
   /// Asks for the watch on the parent, unless that is asked for or set. To be sent ahead of a create.
   void watch_parent(session& through, const std::string& path);

@@ -15,7 +15,7 @@ queue_entry::queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<cons
     : core_{std::move(core)},
       path_{std::move(path)},
       listener_{&listener},
-      line_{std::move(line)},
+      neighbours_{std::move(line)},
       kind_{&kind},
       how_{how} {}
 
@@ -23,7 +23,7 @@ queue_entry::~queue_entry() {
   if (state_ != state::over) finish();
 }
 
-void queue_entry::start(patience how, std::unique_ptr<former_place> former) {
+void queue_entry::start(patience how, std::unique_ptr<kept_node> former) {
   patience_ = how;
   observing_ = core_->add_observer(*this);
   become(state::disconnected);
@@ -47,7 +47,7 @@ void queue_entry::queue_again() {
 }
 
 /// @param former of use only right away
-void queue_entry::begin(std::unique_ptr<former_place> former) {
+void queue_entry::begin(std::unique_ptr<kept_node> former) {
   if (joint_) return refuse();  // its node would have another birth
   forget_node();
   parent_failure_ = nullptr;
@@ -91,7 +91,7 @@ void queue_entry::on_session_over() {
   if (state_ == state::over) return;
   const auto self = shared_from_this();
   blocker_ = nullptr;
-  if (line_) line_->clear();
+  if (neighbours_) neighbours_->clear();
   forget_node();
   queue_again();
 }

@@ -64,7 +64,7 @@ class queue_entry final : public session_observer,
   /// Begins to queue. The listener is told of the outcome later.
   /// @param former what `leave_for_another` of the previous entry has returned: its node is deleted together with the
   /// creation of the new one, if one transaction can do both.
-  void start(patience how, std::unique_ptr<former_place> former = {});
+  void start(patience how, std::unique_ptr<kept_node> former = {});
 
   /// As `start`, for several entries, perhaps of several queues. One transaction creates their nodes: all or none. If an
   /// entry finds that its node was not created, or has been deleted, or that its session has ended, then it is refused,
@@ -93,7 +93,7 @@ class queue_entry final : public session_observer,
   /// As `leave`, but the node is kept for a moment (`reaper::remove_soon`) for the next entry.
   /// @param turn the number of the next turn; 0 if there was none yet
   /// @returns what to give to the next entry; nothing if it could not use it.
-  std::unique_ptr<former_place> leave_for_another(std::uint32_t turn, bool closed = false);
+  std::unique_ptr<kept_node> leave_for_another(std::uint32_t turn, bool closed = false);
 
   /// @pre granted. @returns whether the grant can be relied on now. If not, a proof is asked for: when it arrives the
   /// listener is told `on_granted`, otherwise the entry queues again.
@@ -167,13 +167,13 @@ class queue_entry final : public session_observer,
   void on_released(const std::string& ahead) override;
   void on_next() override;
   void on_no_release() override;
-  void on_line_forgotten() override { look_again(); }
+  void on_neighbours_forgotten() override { look_again(); }
   void on_parent_gone() override;
   std::shared_ptr<neighbour> keep_alive() override { return shared_from_this(); }
 
   // queue_entry.cpp
   void become(state next);
-  void begin(std::unique_ptr<former_place> former = {});
+  void begin(std::unique_ptr<kept_node> former = {});
   void queue_again();
   void await_connection();
   void delayed();
@@ -217,8 +217,8 @@ class queue_entry final : public session_observer,
   static void on_refused_together(const std::vector<joined>& all, const reply& refused);
 
   // entry_requeue.cpp
-  bool requeue(std::unique_ptr<former_place> former);
-  void on_requeued(const former_place& former, bool listed);
+  bool requeue(std::unique_ptr<kept_node> former);
+  void on_requeued(const kept_node& former, bool listed);
   bool follows_on(const rule& kind, std::string_view other) const;
 
   // entry_wait.cpp
@@ -270,7 +270,7 @@ class queue_entry final : public session_observer,
   const std::shared_ptr<client_core> core_;
   const std::shared_ptr<const std::string> path_;
   entry_listener* listener_;
-  const std::shared_ptr<neighbours> line_;
+  const std::shared_ptr<neighbours> neighbours_;
   const rule* kind_;
   const hand_off how_;
   patience patience_ = patience::wait;

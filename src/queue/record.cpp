@@ -41,9 +41,9 @@ std::string describe_owner(std::string_view label, std::string_view kind) {
   return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-entry_owner read_owner(std::string_view data) {
+contender_record read_owner(std::string_view data) {
   const auto record = nlohmann::json::parse(data, nullptr, false);
-  entry_owner owner;
+  contender_record owner;
   if (!record.is_object()) return owner;
   const auto text = [&](const char* key) {
     const auto at = record.find(key);
@@ -57,6 +57,6 @@ entry_owner read_owner(std::string_view data) {
   return owner;
 }
 
-bool is_this_process(const entry_owner& owner) { return owner.pid == ::getpid() && owner.host == host_name(); }
+bool is_this_process(const contender_record& owner) { return owner.pid == ::getpid() && owner.host == host_name(); }
 
 }  // namespace latchkey::detail

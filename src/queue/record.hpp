@@ -18,16 +18,16 @@ std::string name_of_owner(std::string_view label);
 std::string describe_owner(std::string_view label, std::string_view kind);
 
 /// The owner in the record of an entry of latchkey's; empty for the data of other clients.
-struct entry_owner {
+struct contender_record {
   std::string label;
   std::string host;
   std::int64_t pid = 0;
 };
 
 /// @param data of any node
-entry_owner read_owner(std::string_view data);
+contender_record read_owner(std::string_view data);
 
 /// @returns whether it is a client of this process.
-bool is_this_process(const entry_owner& owner);
+bool is_this_process(const contender_record& owner);
 
 }  // namespace latchkey::detail

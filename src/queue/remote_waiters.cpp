@@ -31,7 +31,7 @@ void remote_waiters::look() {
       {.kind = operation::children, .path = path_},
       [](remote_waiters& self, const reply& listed) { self.on_listed(listed); },
       [](remote_waiters& self) {
-        if (self.known_ != answer::nobody) return;
+        if (self.known_ != answer::none) return;
         if (self.connected()) return self.look();
         self.known_ = answer::unknown;
       });
@@ -40,7 +40,7 @@ void remote_waiters::look() {
 void remote_waiters::on_listed(const reply& listed) {
   const auto before = known_;
   known_ = judge(listed);
-  if (known_ != answer::nobody) unwatch();
+  if (known_ != answer::none) unwatch();
   if (known_ != before) on_answer_();
 }
 
@@ -59,7 +59,7 @@ remote_waiters::answer remote_waiters::judge(const reply& listed) const {
     }
   }
   if (!here) return answer::gone;
-  return waiting ? answer::waiting : answer::nobody;
+  return waiting ? answer::waiting : answer::none;
 }
 
 }  // namespace latchkey::detail

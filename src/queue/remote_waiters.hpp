@@ -19,7 +19,7 @@ class remote_waiters : public conversation<remote_waiters> {
   enum class answer {
     unknown,  ///< not asked
     asked,
-    nobody,   ///< no contender waits; one that comes will be noticed
+    none,     ///< no contender waits; one that comes will be noticed
     waiting,  ///< a contender waits for the holder
     gone,     ///< the holder's own node is not there any more
   };

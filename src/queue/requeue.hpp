@@ -12,7 +12,7 @@ namespace latchkey::detail {
 
 /// An entry that its owner has left, and whose node is kept for a moment (`reaper::remove_soon`): the next entry
 /// deletes it together with its own create, in one transaction. See `queue_entry::requeue`.
-struct former_place {
+struct kept_node {
   std::string node;
   fencing_token next;        // larger than those given out with it
   bool contended = false;    // it had to wait for other contenders

@@ -111,7 +111,7 @@ void wait_list::fail_all(const failure& why) {
 }
 
 void require_working(const client_core& core, const std::string& path) {
-  if (core.failed()) core.failed()->at(path).raise();
+  if (core.failed()) core.failed()->at(path).throw_it();
 }
 
 void refuse_deadlock(const std::string& path, const char* why) {
@@ -124,6 +124,6 @@ failure destroyed(const std::string& path) {
           path};
 }
 
-void throw_destroyed(const std::string& path) { destroyed(path).raise(); }
+void throw_destroyed(const std::string& path) { destroyed(path).throw_it(); }
 
 }  // namespace latchkey::detail

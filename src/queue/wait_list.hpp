@@ -66,12 +66,12 @@ struct waiter {
   std::unique_ptr<failure> why;                 // of `failed`
   timer_id timer;
   line::iterator at;            // while it waits
-  std::shared_ptr<void> place;  // for the recipe: what it waits with, while it waits
+  std::shared_ptr<void> wish;  // for the recipe: what it waits with, while it waits
 };
 
 /// The waiters of one lock object, in the order of their arrival, and what becomes of them in numbers. With the monitor
 /// held. Waiters are used again by later calls: a turn among local callers allocates nothing.
-class wait_list final : waiting_line {
+class wait_list final : long_wait_source {
  public:
   /// @param path of the lock object, below the chroot, and what its callers queue as; both must outlive the list
   wait_list(client_core& core, const std::string& path, const rule& kind, lock_counts& counts)
@@ -84,7 +84,7 @@ class wait_list final : waiting_line {
   template <class Owner>
   std::shared_ptr<waiter> add(std::uint64_t fiber, time_point until, Owner& owner) {
     auto& calls = core_.waiting_calls();
-    if (!std::exchange(listed_, true)) calls.add(std::shared_ptr<waiting_line>{owner.shared_from_this(), this});
+    if (!std::exchange(listed_, true)) calls.add(std::shared_ptr<long_wait_source>{owner.shared_from_this(), this});
     calls.one_more();
     ++counts_.calls;
     auto me = make();
@@ -162,7 +162,7 @@ bool await(monitor& own, const std::shared_ptr<waiter>& me, std::stop_token stop
                                      }};
     me->point.wait();
   }
-  if (me->what == waiter::outcome::failed) me->why->raise();
+  if (me->what == waiter::outcome::failed) me->why->throw_it();
   return me->what == waiter::outcome::granted;
 }
 

@@ -234,7 +234,7 @@ bool client::wait_for_connection(saturating<std::chrono::nanoseconds> timeout) {
   return monitor.run([&] {
     monitor.cancel(timer);
     core_->forget_connected(connection);
-    if (core_->failed()) core_->failed()->raise();
+    if (core_->failed()) core_->failed()->throw_it();
     return *connected;
   });
 }

@@ -14,8 +14,8 @@
 #include <latchkey/client.hpp>
 
 #include "base/connect_string.hpp"
+#include "bridge/client_thread.hpp"
 #include "bridge/monitor.hpp"
-#include "bridge/timer_thread.hpp"
 #include "bridge/znodes.hpp"
 #include "session/events.hpp"
 #include "session/lease_keeper.hpp"
@@ -39,7 +39,7 @@ struct failure {
   /// @returns the same failure with the path `lock`, unless it has a path already.
   failure at(const std::string& lock) const { return {code, what, path.empty() ? lock : path}; }
 
-  [[noreturn]] void raise() const { throw error{code, what, path}; }
+  [[noreturn]] void throw_it() const { throw error{code, what, path}; }
 };
 
 /// Told of the session, with the monitor held: entries and lock objects, while they have something to lose.
@@ -139,7 +139,7 @@ class client_core final : session_listener {
 
   /// Starts the thread that runs the timers. Without the monitor. (A simulation runs them itself.)
   /// @param port whose datagrams it receives; may be null
-  void start_timers(udp_port* port = nullptr) { timers_ = std::make_unique<timer_thread>(monitor_, port); }
+  void start_timers(udp_port* port = nullptr) { timers_ = std::make_unique<client_thread>(monitor_, port); }
   /// Ends both threads, except one that has been abandoned. Without the monitor, after `close`.
   void stop_threads();
 
@@ -171,7 +171,7 @@ class client_core final : session_listener {
   const std::string chroot_;
   std::shared_ptr<detail::monitor> monitor_;
   event_thread events_;
-  std::unique_ptr<timer_thread> timers_;
+  std::unique_ptr<client_thread> timers_;
   std::unique_ptr<connector> connector_;
   detail::metrics metrics_;
   detail::session session_;

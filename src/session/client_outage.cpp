@@ -13,7 +13,7 @@
 namespace latchkey::detail {
 
 std::optional<failure> client_core::unreachable() const {
-  if (!outage_.unbearable()) return std::nullopt;
+  if (!outage_.exceeded()) return std::nullopt;
   return failure{errc::unreachable, fmt::format("{}; {}", outage_.text(*outage_.lasted()), advice()), {}};
 }
 

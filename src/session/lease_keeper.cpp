@@ -110,18 +110,18 @@ void lease_keeper::on_connected(std::optional<time_point> opened) {
   }
   if (opened) {
     clock_.begin(timing, *opened);
-    begin_pulse();
+    begin_lease();
   } else if (timing.timeout < clock_.timing().timeout) {
     lose_all(loss_reason::deadline_passed);  // the session may now end sooner than the grants were told
     clock_.begin_again(timing);
-    begin_pulse();
+    begin_lease();
   }
   clock_.connected(monitor_.now());
   prove_if_due();
   send_beat();
 }
 
-void lease_keeper::begin_pulse() {
+void lease_keeper::begin_lease() {
   lease_ = std::make_shared<lease>();
   lease_->extend(clock_.valid_until());
   const auto& timing = clock_.timing();

@@ -132,7 +132,7 @@ class lease_keeper {
   bool keeps() const noexcept { return awake_ != 0 || expecting_ != 0; }
   bool busy() const noexcept { return keeps() || asking_ != 0; }
   held_node& enter(holder& who);
-  void begin_pulse();
+  void begin_lease();
   void send_beat();
   void send_sync();
   void beat_by(time_point time);

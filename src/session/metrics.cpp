@@ -41,15 +41,15 @@ lock_counts& metrics::group(const std::string& name) {
   return groups_[name];
 }
 
-duration_histogram durations::told() const noexcept {
+duration_histogram durations::snapshot() const noexcept {
   return {buckets_, std::accumulate(buckets_.begin(), buckets_.end(), std::uint64_t{0}), sum_};
 }
 
 lock_metrics lock_counts::told(std::string group) const {
   lock_metrics result;
   result.group = std::move(group);
-  result.wait = wait.told();
-  result.hold = hold.told();
+  result.wait = wait.snapshot();
+  result.hold = hold.snapshot();
   result.lost = lost;
   result.granted = result.wait.count + downgrades;
   result.granted_at_once = at_once;
@@ -76,8 +76,8 @@ void metrics::lease_extended(duration left, time_point now) {
 
 client_metrics metrics::snapshot(time_point now) const {
   auto result = client;
-  result.request = request.told();
-  result.proof = proof.told();
+  result.request = request.snapshot();
+  result.proof = proof.snapshot();
   result.proofs = result.proof.count;
   for (const auto& [name, each] : groups_) result.locks.push_back(each.told(name));
   for (const auto& each : {before_, present_}) {

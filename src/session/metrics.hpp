@@ -24,7 +24,7 @@ class durations {
     ++buckets_[std::min<std::size_t>(std::bit_width(us), buckets_.size() - 1)];
     sum_ += one;
   }
-  duration_histogram told() const noexcept;
+  duration_histogram snapshot() const noexcept;
 
  private:
   decltype(duration_histogram::buckets) buckets_{};

@@ -32,7 +32,7 @@ class outage {
   /// @returns when tries begin to fail; `never` while there is a connection.
   time_point tolerated_until() const noexcept { return tolerated_until_; }
   /// @returns whether a try is to fail with `errc::unreachable`.
-  bool unbearable() const { return tolerated_until_ != never && own_.now() >= tolerated_until_; }
+  bool exceeded() const { return tolerated_until_ != never && own_.now() >= tolerated_until_; }
 
   /// @returns "no server of a:2181,b:2181 has answered for 10 s".
   std::string text(duration lasted) const;

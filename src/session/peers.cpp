@@ -196,7 +196,7 @@ void peers::ask(const std::string& mine) {
   auto& with = subscriptions_.at(mine);
   if (std::exchange(with.noted, false)) with.sent = 0;
   if (with.sent == pauses.size()) give_up(with);
-  const bool late = with.asked && settle(with, false);
+  const bool late = with.asked && end_first_pause(with, false);
   if (is_silent(with.at.address)) {  // since another subscription has found it so, perhaps
     with.timer = monitor_.at(silent_.at(with.at.address), [this, mine] { ask(mine); });
   } else {
@@ -208,8 +208,8 @@ void peers::ask(const std::string& mine) {
 }
 
 /// @param released whether the first pause has ended with the release. @returns whether this is the end of that pause.
-bool peers::settle(subscription& with, bool released) {
-  if (!std::exchange(with.early, false)) return false;
+bool peers::end_first_pause(subscription& with, bool released) {
+  if (!std::exchange(with.first_pause, false)) return false;
   const auto whom = known_.find(with.family);
   if (whom == known_.end()) return true;
   auto& needed = whom->second.needed;
@@ -253,12 +253,12 @@ void peers::on_answer(const peer_message& what, std::string_view bytes) {
     with.noted = true;
     monitor_.cancel(with.timer);
     with.timer = monitor_.in(asked_again_after, [this, mine] { ask(mine); });
-    const bool late = settle(with, false);
+    const bool late = end_first_pause(with, false);
     if (what.what == verb::granted) who->on_next();
     if (late && subscriptions_.contains(mine)) who->on_no_release();
     return;
   }
-  settle(with, true);
+  end_first_pause(with, true);
   const auto ahead = std::move(with.ahead);
   unsubscribe(mine);
   who->on_released(ahead);

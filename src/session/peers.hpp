@@ -119,7 +119,7 @@ class peers {
     bool noted = false;         // since it was sent last
     bool acknowledged = false;  // ever
     bool expected = false;      // its release, before the first pause is over
-    bool early = true;          // the first pause is not over, and no answer has come
+    bool first_pause = true;    // the first pause is not over, and no answer has come
     timer_id timer{};
   };
   struct subscriber {
@@ -154,7 +154,7 @@ class peers {
   void on_answer(const peer_message& what, std::string_view bytes);
   void ask(const std::string& mine);
   void give_up(subscription& with);
-  bool settle(subscription& with, bool released);
+  bool end_first_pause(subscription& with, bool released);
   bool is_silent(const std::string& address) const;
   void send(peer_message::verb what, const std::string& ahead, const subscriber& to);
   bool was_closed(std::string_view name);

@@ -3,7 +3,7 @@
 
 namespace latchkey::detail {
 
-void waiting_calls::add(const std::shared_ptr<waiting_line>& line) {
+void waiting_calls::add(const std::shared_ptr<long_wait_source>& line) {
   if (long_wait_ <= duration::zero()) return;
   if (lines_.size() >= enough_) {
     forget_gone();

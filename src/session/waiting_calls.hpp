@@ -13,13 +13,13 @@
 namespace latchkey::detail {
 
 /// Calls that wait for the same lock object. Looked at with the monitor held.
-class waiting_line {
+class long_wait_source {
  public:
   /// A round is over. @returns whether a request is sent because a call has waited long.
   virtual bool on_round(time_point now) = 0;
 
  protected:
-  ~waiting_line() = default;
+  ~long_wait_source() = default;
 };
 
 /// Counts the calls that wait, and looks four times in `long_wait` for those that have waited so long. With the monitor
@@ -30,7 +30,7 @@ class waiting_calls {
   waiting_calls(monitor& own, duration long_wait) : own_{own}, long_wait_{long_wait} {}
 
   /// It is told of rounds for as long as it lives.
-  void add(const std::shared_ptr<waiting_line>& line);
+  void add(const std::shared_ptr<long_wait_source>& line);
 
   void one_more() {
     ++count_;
@@ -52,8 +52,8 @@ class waiting_calls {
 
   monitor& own_;
   const duration long_wait_;
-  std::vector<std::weak_ptr<waiting_line>> lines_;  // which keep the memory of those that have gone
-  std::size_t enough_ = 0;                          // of them to look for such ones
+  std::vector<std::weak_ptr<long_wait_source>> lines_;  // which keep the memory of those that have gone
+  std::size_t enough_ = 0;                              // of them to look for such ones
   std::size_t count_ = 0;
   timer_id timer_;
 };

@@ -139,7 +139,7 @@ mutants = (
     Mutant("one that does not come is waited for without a watch", peers, "if (late) with.who->on_no_release();", "(void)late;"),
     Mutant("one that does not come is expected again", peers, "    needed = with.expected ? needed_after_a_miss : std::max(needed, 1U);\n", ""),
     Mutant("who is told that it is next never watches", peers, "if (late && subscriptions_.contains(mine)) who->on_no_release();", "(void)late;"),
-    Mutant("one that does not come from an address that has become silent is waited for without a watch", peers, "  const bool late = with.asked && settle(with, false);", "  const bool late = with.asked && !is_silent(with.at.address) && settle(with, false);"),
+    Mutant("one that does not come from an address that has become silent is waited for without a watch", peers, "  const bool late = with.asked && end_first_pause(with, false);", "  const bool late = with.asked && !is_silent(with.at.address) && end_first_pause(with, false);"),
     Mutant("a watch is set without a connection", told, "  if (!through().connected()) return await_connection();\n  watch();", "  watch();",
            "a read that cannot be sent fails, and then a list follows the reconnect, too"),
     Mutant("the node ahead is watched twice", told, " || blocker_->watch.number != 0) return;", ") return;"),

@@ -60,11 +60,11 @@ class history final : queue_watcher {
     detail::contender_kind mode{};
     simulated_lock::call call;  // while it waits
     std::size_t call_number = 0;
-    simulated_lock::place place;                 // that it keeps
-    std::shared_ptr<detail::lease> place_pulse;  // of the session when it got it
-    grant held;                                  // while it holds
-    std::size_t grant_number = 0;                // of the first of its locks; those of the others follow
-    std::vector<path_id> nodes;                  // on which the grants rest; 0: it was not there
+    simulated_lock::place place;                    // that it keeps
+    std::shared_ptr<detail::lease> place_of_lease;  // of the session when it got it
+    grant held;                                     // while it holds
+    std::size_t grant_number = 0;                   // of the first of its locks; those of the others follow
+    std::vector<path_id> nodes;                     // on which the grants rest; 0: it was not there
     bool done = false;
 
     bool rests_on(path_id node) const { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }

@@ -6,7 +6,7 @@
 
 #include "queue/inquiry.hpp"
 #include "recipes/leader_watch.hpp"
-#include "recipes/watched_places.hpp"
+#include "recipes/watched_nodes.hpp"
 #include "simulation/history.hpp"
 
 namespace latchkey::testing {

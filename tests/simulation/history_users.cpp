@@ -135,7 +135,7 @@ void history::finish_call(actor& who) {
 
 void history::on_granted(actor& who) {
   if (who.what == wish::place) {
-    who.place_pulse = who.object->handle.client().core()->lease_keeper().current_lease();
+    who.place_of_lease = who.object->handle.client().core()->lease_keeper().current_lease();
     return wait_for_place(who);
   }
   if (who.what == wish::downgrade) {
@@ -181,7 +181,7 @@ bool history::may_fail(const actor& who, errc why) {
   switch (why) {
     case errc::place_lost: {  // with its session, by an operator, or since nobody could prove that the session lives
       const auto& beat = client.core()->lease_keeper().current_lease();
-      return plan_.operators || who.place_pulse != beat || !beat->alive(time_.now());
+      return plan_.operators || who.place_of_lease != beat || !beat->alive(time_.now());
     }
     case errc::lock_lost:
       return who.what == wish::downgrade && !(who.held.valid_until() > time_.now());

@@ -11,7 +11,7 @@
 
 #include "queue/inquiry.hpp"
 #include "recipes/leader_watch.hpp"
-#include "recipes/watched_places.hpp"
+#include "recipes/watched_nodes.hpp"
 #include "support/calm_world.hpp"
 
 namespace latchkey::testing {
@@ -131,7 +131,7 @@ TEST_SUITE("careless user") {
 
   TEST_CASE("questions to a cache of sequencers, with short timeouts and about many nodes") {
     careless_world w;
-    const auto places = std::make_shared<detail::watched_places>(w.core());
+    const auto places = std::make_shared<detail::watched_nodes>(w.core());
     int number = 1'000'000'000;
     w.check([&] {
       const auto node = "/q/x-lock-" + std::to_string(++number);

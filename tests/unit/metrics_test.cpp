@@ -28,7 +28,7 @@ TEST_SUITE("metrics") {
   TEST_CASE("a histogram counts each duration in the bucket of its power of two") {
     detail::durations all;
     for (const auto each : {0ns, 999ns, 1000ns, 1999ns, 2000ns, 4095us + 0ns, 4096us + 0ns}) all.add(each);
-    const auto counted = all.told();
+    const auto counted = all.snapshot();
     CHECK(counted.count == 7);
     CHECK(counted.sum == 8191us + 5998ns);
     CHECK(counted.buckets[0] == 2);   // below 1 us
@@ -42,7 +42,7 @@ TEST_SUITE("metrics") {
     detail::durations all;
     all.add(24h * 365);
     all.add(-1ns);
-    const auto counted = all.told();
+    const auto counted = all.snapshot();
     CHECK(counted.buckets.back() == 1);
     CHECK(counted.buckets.front() == 1);
     CHECK(counted.quantile(0.5) == 1us);
@@ -51,9 +51,9 @@ TEST_SUITE("metrics") {
 
   TEST_CASE("a quantile is an upper bound, at most twice as large") {
     detail::durations all;
-    CHECK(all.told().quantile(0.5) == 0ns);
+    CHECK(all.snapshot().quantile(0.5) == 0ns);
     for (int i = 1; i <= 1000; ++i) all.add(i * 10us);
-    const auto counted = all.told();
+    const auto counted = all.snapshot();
     for (const double q : {0.001, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0}) {
       CAPTURE(q);
       const auto exact = std::chrono::duration<double, std::micro>{q * 10'000};

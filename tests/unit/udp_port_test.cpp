@@ -17,7 +17,7 @@
 
 #include <doctest/doctest.h>
 
-#include "bridge/timer_thread.hpp"
+#include "bridge/client_thread.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -124,7 +124,7 @@ TEST_SUITE("udp port") {
       later = clock->in(1h, [] {});
       ++heard;
     });
-    timer_thread timers{clock, &port};
+    client_thread timers{clock, &port};
     const auto there = port.address("127.0.0.1:2181");
     const auto said_twice = [&](duration before) {
       const auto due = boot_time() + 500us;
@@ -159,7 +159,7 @@ TEST_SUITE("udp port") {
     });
     const auto there = flooded.address("127.0.0.1:2181");
     for (std::size_t i = 0; i < flood; ++i) from.send(there, std::string(100, 'x'));
-    timer_thread timers{clock, &flooded};
+    client_thread timers{clock, &flooded};
     const auto deadline = std::chrono::steady_clock::now() + 20s;
     while (!over && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     timers.stop();

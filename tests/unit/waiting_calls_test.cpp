@@ -32,7 +32,7 @@ struct counting_allocator {
   }
 };
 
-struct silent_line final : detail::waiting_line {
+struct silent_line final : detail::long_wait_source {
   bool on_round(detail::time_point) override { return false; }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a cache of sequencers knows of nodes: exact situations.
 
-#include "recipes/watched_places.hpp"
+#include "recipes/watched_nodes.hpp"
 
 #include <memory>
 #include <optional>
@@ -17,11 +17,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using detail::reply_code;
-using detail::watched_places;
+using detail::watched_nodes;
 
 /// The first client asks about a node of another one.
 struct asking_world : calm_world {
-  const std::shared_ptr<watched_places> places = std::make_shared<watched_places>(one.core());
+  const std::shared_ptr<watched_nodes> places = std::make_shared<watched_nodes>(one.core());
   std::string node;
 
   asking_world() {
@@ -35,7 +35,7 @@ struct asking_world : calm_world {
     return one.run([&] { return places->known(node); });
   }
   /// @pre nothing is known
-  std::shared_ptr<watched_places::caller> ask() {
+  std::shared_ptr<watched_nodes::caller> ask() {
     return one.run([&] { return places->ask(node); });
   }
   bool looks_valid() {
@@ -240,7 +240,7 @@ TEST_SUITE("watched places") {
       w.node = each;
       CHECK(w.looks_valid());
     }
-    CHECK(w.size() == watched_places::most_bytes / nodes[0].size());
+    CHECK(w.size() == watched_nodes::most_bytes / nodes[0].size());
     w.one.connector().forget_sent();
     for (int i = 0; i < 3; ++i) CHECK(w.looks_valid());
     CHECK(w.sent(request_kind::check) == 3);
@@ -283,7 +283,7 @@ TEST_SUITE("watched places") {
 
   TEST_CASE("a cache that is destroyed while it asks leaves nothing behind but its watch") {
     asking_world w;
-    auto places = std::make_shared<watched_places>(w.one.core());
+    auto places = std::make_shared<watched_nodes>(w.one.core());
     const auto who = w.one.run([&] { return places->ask(w.node); });
     places.reset();
     w.time.run_for(100ms);

@@ -15,14 +15,14 @@ namespace latchkey::detail {
 /// Deadlines, proofs and losses have this thread to themselves: no callback of a user runs on it.
 /// Sleeps in a timerfd on CLOCK_BOOTTIME, which fires right after the machine was resumed. Receives the datagrams of a
 /// port, if there is one: a few, then the timers that are due, so that a flood delays no proof.
-class timer_thread {
+class client_thread {
  public:
   /// @throws std::system_error when there are no more file descriptors or threads.
   /// @param port may be null; it must outlive the thread
-  explicit timer_thread(std::shared_ptr<monitor> timers, udp_port* port = nullptr);
-  ~timer_thread();
-  timer_thread(const timer_thread&) = delete;
-  timer_thread& operator=(const timer_thread&) = delete;
+  explicit client_thread(std::shared_ptr<monitor> timers, udp_port* port = nullptr);
+  ~client_thread();
+  client_thread(const client_thread&) = delete;
+  client_thread& operator=(const client_thread&) = delete;
 
   /// Ends and joins the thread. Not from the thread itself.
   void stop();

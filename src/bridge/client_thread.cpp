@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bridge/timer_thread.hpp"
+#include "bridge/client_thread.hpp"
 
 #include <poll.h>
 #include <sys/timerfd.h>
@@ -14,7 +14,7 @@
 
 namespace latchkey::detail {
 
-timer_thread::timer_thread(std::shared_ptr<monitor> timers, udp_port* port)
+client_thread::client_thread(std::shared_ptr<monitor> timers, udp_port* port)
     : timers_{std::move(timers)},
       port_{port},
       // With a port it is polled: another thread may have set it anew since, and a `read` would wait for that.
@@ -28,13 +28,13 @@ timer_thread::timer_thread(std::shared_ptr<monitor> timers, udp_port* port)
   thread_ = std::thread{[this] { run(); }};
 }
 
-timer_thread::~timer_thread() {
+client_thread::~client_thread() {
   stop();
   timers_->when_earlier({});
   ::close(fd_);
 }
 
-void timer_thread::stop() {
+void client_thread::stop() {
   if (!thread_.joinable()) return;
   // Under the monitor, as every arming is: the thread cannot put it off again.
   timers_->run([this] {
@@ -44,14 +44,14 @@ void timer_thread::stop() {
   thread_.join();
 }
 
-void timer_thread::run() {
+void client_thread::run() {
   while (!stopping_) {
     timers_->run_due();  // arms the timerfd for the next
     sleep();
   }
 }
 
-void timer_thread::sleep() {
+void client_thread::sleep() {
   if (port_ != nullptr) {
     std::array<pollfd, 2> ready{pollfd{fd_, POLLIN, 0}, pollfd{port_->descriptor(), POLLIN, 0}};
     while (::poll(ready.data(), ready.size(), -1) < 0 && errno == EINTR) {
@@ -64,7 +64,7 @@ void timer_thread::sleep() {
   }
 }
 
-void timer_thread::wake_at(time_point time) noexcept {
+void client_thread::wake_at(time_point time) noexcept {
   using namespace std::chrono;
   if (stopping_) time = {};
   const auto since_boot = std::max<nanoseconds>(time.time_since_epoch(), 1ns);  // zero would disarm it

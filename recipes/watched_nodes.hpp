@@ -23,7 +23,7 @@ request question_about(const std::string& node);
 ///
 /// The check goes ahead of the read that sets the watch: the server of this session reads the state of the check or a
 /// later one (Z2), so a node that is younger than this server's view is not taken for missing. With the monitor held.
-class watched_places : public std::enable_shared_from_this<watched_places> {
+class watched_nodes : public std::enable_shared_from_this<watched_nodes> {
  public:
   /// Limit for the length of all watched paths of the session together: the other half is for the client's own entries.
   static constexpr std::size_t most_bytes = own_nodes::most_bytes / 2;
@@ -35,7 +35,7 @@ class watched_places : public std::enable_shared_from_this<watched_places> {
     std::optional<failure> failed;
   };
 
-  explicit watched_places(std::shared_ptr<client_core> core) : core_{std::move(core)} {}
+  explicit watched_nodes(std::shared_ptr<client_core> core) : core_{std::move(core)} {}
 
   client_core& core() const noexcept { return *core_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/watched_places.hpp"
+#include "recipes/watched_nodes.hpp"
 
 #include <utility>
 
@@ -9,8 +9,8 @@ namespace latchkey::detail {
 
 request question_about(const std::string& node) { return {.kind = operation::transact, .steps = {{.path = node}}}; }
 
-std::optional<bool> watched_places::known(const std::string& node) {
-  if (core_->failed()) core_->failed()->at(node).raise();
+std::optional<bool> watched_nodes::known(const std::string& node) {
+  if (core_->failed()) core_->failed()->at(node).throw_it();
   const auto& session = core_->session();
   if (!session.connected()) return false;
   if (std::exchange(session_, session.epoch()) != session.epoch()) places_.clear();  // so have its watches
@@ -22,7 +22,7 @@ std::optional<bool> watched_places::known(const std::string& node) {
   return true;
 }
 
-std::shared_ptr<watched_places::caller> watched_places::ask(const std::string& node) {
+std::shared_ptr<watched_nodes::caller> watched_nodes::ask(const std::string& node) {
   auto& about = places_[node];
   if (!about) about = std::make_shared<place>(place{.node = node});
   auto who = about->callers.emplace_back(std::make_shared<caller>());
@@ -30,11 +30,11 @@ std::shared_ptr<watched_places::caller> watched_places::ask(const std::string& n
   return who;
 }
 
-void watched_places::leave(const std::string& node, const std::shared_ptr<caller>& who) {
+void watched_nodes::leave(const std::string& node, const std::shared_ptr<caller>& who) {
   if (const auto at = places_.find(node); at != places_.end()) std::erase(at->second->callers, who);
 }
 
-void watched_places::send(const std::shared_ptr<place>& about) {
+void watched_nodes::send(const std::shared_ptr<place>& about) {
   auto& session = core_->session();
   about->asked = true;
   const bool watch = !about->watched && session.watched_bytes() + about->node.size() <= most_bytes;
@@ -57,7 +57,7 @@ void watched_places::send(const std::shared_ptr<place>& about) {
                                 });
 }
 
-void watched_places::conclude(place& about) {
+void watched_nodes::conclude(place& about) {
   using enum reply_code;
   const auto code = about.checked;
   about.asked = false;
@@ -72,7 +72,7 @@ void watched_places::conclude(place& about) {
   keep_or_drop(about);
 }
 
-void watched_places::keep_or_drop(const place& about) {
+void watched_nodes::keep_or_drop(const place& about) {
   if (about.watched || about.asked) return;
   const auto at = places_.find(about.node);
   if (at != places_.end() && at->second.get() == &about) places_.erase(at);
