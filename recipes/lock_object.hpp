@@ -24,7 +24,7 @@ inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_p
   state = std::make_shared<grant_state>(core, path, counts, node, fence, now);
 }
 
-/// Logs that somebody else than the holder has called `unlock()` or `unlock_shared()`.
+/// Logs that another than the holder has called `unlock()` or `unlock_shared()`.
 /// @param abandoned whether the holder cannot call it: it has ended
 void log_wrong_unlock(const std::string& path, const char* call, bool abandoned = false);
 

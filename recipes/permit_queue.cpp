@@ -145,7 +145,7 @@ void permit_queue::collect(std::unique_ptr<kept_node> turn) {
   if (turn_ && leases_ && waited_) list_->list(true);
 }
 
-/// Those that were created after ours hold nobody up: see "Exclusion" in README.md.
+/// Those that were created after ours hold no caller up: see "Exclusion" in README.md.
 void permit_queue::count(const std::vector<std::string>& children) {
   if (!leases_ || !leases_->is_in(children)) return;  // older than they are; or one is gone, which is told
   const auto last = leases_->last_number();

@@ -41,7 +41,7 @@ class permit_queue_listener {
 /// | state      | event                              | then                                                     |
 /// |------------|------------------------------------|----------------------------------------------------------|
 /// | idle       | take                               | queueing; trying if the permit is likely free            |
-/// | trying     | few enough leases, nobody waits    | collected                                                |
+/// | trying     | few enough leases, none waits      | collected                                                |
 /// | trying     | others wait, or too many leases    | gives the leases up, and is queueing                     |
 /// | queueing   | the turn has come                  | collecting: creates the leases, and lists                |
 /// | queueing   | the same, after a wait, for one    | lists; if there is room, passed on: one transaction      |
@@ -135,7 +135,7 @@ class permit_queue final : public entry_listener,
   std::size_t seen_ = 0;              // leases in the last list that shows all of ours; 0: there is none
   std::vector<std::string> refused_;  // of them, those of ours that may not be deleted
   bool waited_ = false;
-  bool likely_free_ = false;  // the last call found nobody ahead, and enough permits
+  bool likely_free_ = false;  // the last call found none ahead, and enough permits
 };
 
 }  // namespace latchkey::detail

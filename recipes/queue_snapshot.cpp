@@ -90,8 +90,8 @@ class holder_count {
 };
 
 /// @param queue of a lock that has the same path by mistake
-/// @returns those who hold permits of a semaphore, then that queue, then those who wait for their turn. Leases beyond the recorded number
-/// are those of the first who waits.
+/// @returns those who hold permits of a semaphore, then that queue, then those who wait for their turn. Leases beyond
+/// the recorded number are those of the first who waits.
 std::vector<candidate> list_semaphore(detail::client_core& core, const std::string& path,
                                       const std::vector<candidate>& queue, detail::duration timeout) {
   const auto absolute = core.absolute(path);

@@ -183,7 +183,7 @@ void reader_group::go_on(time_point now) {
   }
 }
 
-/// A new place waits until a proof is to be had. Nobody else needs one: who just tries leaves this one as it is.
+/// A new place waits until a proof is to be had. A try does not take a new place.
 void reader_group::on_unconfirmed() {
   refuse_tries();
   if (!line_.empty()) take_another();

@@ -25,7 +25,7 @@ constexpr std::array<const rule*, 2> turn_and_permits{&locks, &permits};
 constexpr std::array<const rule*, 3> all_but_reads{&locks, &writes, &latches};
 
 // The markers are Curator's, the foreign ones kazoo's. A mutex, and readers and writers, may share a path. Latches may
-// not, as Curator's locks do not see them; ours do. Permits wait for nobody: they are counted (`permit_queue`).
+// not, as Curator's locks do not see them; ours do. Permits do not wait: they are counted (`permit_queue`).
 // clang-format off
 //                            name      marker       foreign      waits for      may become  foreign use
 constinit const rule locks  { "lock",   "lock-",     "__lock__",  locking,       nullptr,    folders, "semaphore"};

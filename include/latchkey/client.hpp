@@ -88,15 +88,16 @@ struct client_options {
   /// session by up to 5/12 of its timeout.
   bool keep_lease_ready = true;
   /// How long no server may answer before that is reported, by a warning in the log and to the observer; at least a
-  /// second. So long the constructor waits for name servers, also at least a second. So long a try waits for the first
-  /// connection of a client; then it fails (see `errc::unreachable`). Once there has been a connection, a try waits for
-  /// the ensemble's answer at most so long, unless it is zero, and at most half of the session timeout. A try that reads
-  /// first what the users of its path have agreed on, as that of several permits, waits so long twice at most.
+  /// second. It also limits how long the constructor waits for name servers, at least a second, and how long a try
+  /// waits for the first connection of a client; then it fails (see `errc::unreachable`). Once there has been a
+  /// connection, a try waits for the ensemble's answer at most so long, unless it is zero, and at most half of the
+  /// session timeout. A try that reads first what the users of its path have agreed on, as that of several permits,
+  /// waits so long twice at most.
   saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
   /// How long a call waits before the log says, at level `info`, who holds the lock, or by a warning that this process
-  /// itself does; and again each time that the wait has doubled. The leader is then also asked whether the node of that holder still exists: a server that has lost a
-  /// transaction may still show a deleted node (see ZOOKEEPER-4785), for which a call would wait for ever. Zero turns
-  /// both off. Each time costs one list, one write and one read.
+  /// itself does; and again each time that the wait has doubled. The leader is then also asked whether the node of that
+  /// holder still exists: a server that has lost a transaction may still show a deleted node (see ZOOKEEPER-4785), for
+  /// which a call would wait for ever. Zero turns both off. Each time costs one list, one write and one read.
   saturating<std::chrono::milliseconds> report_waits_after{std::chrono::seconds{30}};
   /// How long `close()` and the destructor wait for the nodes of this client to be deleted, and for callbacks.
   saturating<std::chrono::milliseconds> close_timeout{std::chrono::seconds{5}};

@@ -29,8 +29,8 @@ class fair_place;
 /// Fairness: the place in line is that of the call to `enqueue()`. Once its turn has come the lock is kept for the
 /// ticket until it waits or is cancelled, and the contenders behind it wait.
 ///
-/// Blocking: `ahead()`, `acquire()`, `wait()`, their variants and `requeue()` suspend the calling fiber, or block a plain thread.
-/// Timeouts are as in `detail::lockable`.
+/// Blocking: `ahead()`, `acquire()`, `wait()`, their variants and `requeue()` suspend the calling fiber, or block a
+/// plain thread. Timeouts are as in `detail::lockable`.
 ///
 /// Concurrency: one call at a time, except `cancel()`, which may be called from any thread and fiber, and ends a wait.
 ///

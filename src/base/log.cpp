@@ -66,7 +66,7 @@ std::string_view to_string(log_level level) noexcept {
 }
 
 void set_log_sink(std::function<void(log_level, std::string_view)> sink) {
-  std::shared_ptr<const sink_function> next;  // destroyed after the lock, then holding the sink of before
+  std::shared_ptr<const sink_function> next;  // destroyed after the lock, then holding the previous sink
   if (sink) next = std::make_shared<const sink_function>(std::move(sink));
   auto& held = holder();
   const std::lock_guard lock{held.mutex};

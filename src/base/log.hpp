@@ -34,7 +34,7 @@ struct log_field {
 /// @returns the id of a session as ZooKeeper's own log writes it.
 inline std::string session_name(std::int64_t id) { return fmt::format("{:#x}", id); }
 
-/// @returns whether anybody listens: what costs to be said need not be said otherwise.
+/// @returns whether there is a listener: what costs to be said need not be said otherwise.
 bool log_enabled(log_level level) noexcept;
 
 /// From any thread. Never throws.

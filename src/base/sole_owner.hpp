@@ -8,8 +8,8 @@
 
 namespace latchkey::detail {
 
-/// @returns whether nobody else refers to it any more; then what its last user did comes before what we do with it.
-/// @pre nobody makes a new reference meanwhile, as from a weak_ptr
+/// @returns whether this is the last reference; then what its last user did comes before what we do with it.
+/// @pre no new reference is made meanwhile, as from a weak_ptr
 template <class T>
 bool is_sole_owner(const std::shared_ptr<T>& of) noexcept {
   if (of.use_count() != 1) return false;

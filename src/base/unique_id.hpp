@@ -24,7 +24,7 @@ class unique_ids {
   std::mt19937_64 random_;
 };
 
-/// @returns a UUID that nobody else has. From any thread, also in a forked child; leaves rand() and random() alone,
+/// @returns a UUID of its own. From any thread, also in a forked child; leaves rand() and random() alone,
 /// which the C client seeds again and again (HAZARDS 2).
 std::string unique_id();
 /// @returns the same, one of those that begin with these bits.

@@ -134,8 +134,8 @@ handle_log::callback handle_log::function() const noexcept {
   return place_ < most ? callbacks[place_] : &take_client_log;
 }
 
-/// Errors at least, which say that a connection has failed. Never ZOO_LOG_LEVEL_DEBUG: it names the server by zoo_get_current_server, whose buffer is shared by all threads
-/// (HAZARDS 19).
+/// Errors at least, which say that a connection has failed. Never ZOO_LOG_LEVEL_DEBUG: it names the server by
+/// zoo_get_current_server, whose buffer is shared by all threads (HAZARDS 19).
 void set_client_log_level() noexcept {
   zoo_set_debug_level(log_enabled(log_level::debug) ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_ERROR);
 }

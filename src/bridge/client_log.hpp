@@ -81,7 +81,7 @@ class handle_log {
   std::size_t place_ = most;
 };
 
-/// How much the C client says, in the whole process: nothing that nobody hears.
+/// How much the C client says, in the whole process: nothing without a listener.
 void set_client_log_level() noexcept;
 
 }  // namespace latchkey::detail

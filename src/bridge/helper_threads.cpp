@@ -25,7 +25,7 @@ struct helper_threads::state {
     for (;;) {
       lock.unlock();
       job();
-      job = nullptr;  // what it holds goes before anybody is told that it is done
+      job = nullptr;  // what it holds goes before it is said to be done
       lock.lock();
       if (put_off.empty()) break;
       job = std::move(put_off.back());

@@ -79,7 +79,7 @@ class monitor {
   /// Notifies `waiter` once the monitor has been released.
   void wake(std::shared_ptr<wait_point> waiter) { to_wake_.add(std::move(waiter)); }
 
-  // Of whoever drives the timers, without the monitor:
+  // For the timer thread, without the monitor:
 
   /// `what` is called, with the monitor held, with the time of each timer that becomes the first.
   void when_earlier(std::function<void(time_point)> what) {

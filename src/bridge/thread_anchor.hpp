@@ -19,10 +19,10 @@ class thread_anchor {
 
   // On the thread of the scheduler, before and after a fork:
 
-  /// Lets nobody in, and waits for those who are inside.
+  /// Lets no thread in, and waits for those inside.
   void shut() noexcept;
   void open() noexcept { shut_ = false; }
-  /// In the child, where nobody else is left.
+  /// In the child, where no other thread is left.
   void open_in_child() noexcept {
     inside_ = 0;
     shut_ = false;

@@ -20,7 +20,7 @@ class thread_anchor;
 
 /// Suspends a fiber, or blocks a thread that runs none, until it is notified; once. Blocks a thread whose fiber
 /// scheduler is gone, as in the destructors of static objects.
-/// Whoever notifies holds a reference: the waiter may be gone before `notify()` has returned.
+/// The notifier holds a reference: the waiter may be gone before `notify()` has returned.
 /// No timed wait: in Boost 1.74 one that is notified from another thread is a data race. Deadlines notify, too.
 class wait_point {
  public:
@@ -33,7 +33,7 @@ class wait_point {
   /// Returns at once when it has been notified. Call it once, from one fiber, with no std::mutex held.
   LATCHKEY_EXPORT void wait();
 
-  /// Makes it as new. @pre nobody waits or notifies: no other reference is left
+  /// Makes it as new. @pre no other reference is left: none waits or notifies
   void reset() noexcept;
 
   /// From any thread, with no lock held that the waiter may take.

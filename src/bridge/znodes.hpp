@@ -28,7 +28,7 @@ enum class reply_code : std::int32_t {
   no_children_for_ephemerals = -108,  ///< the parent is an ephemeral node
   node_exists = -110,
   not_empty = -111,
-  invalid_acl = -114,              ///< the server cannot use the ACL: an unknown scheme, or nobody is authenticated
+  invalid_acl = -114,              ///< the server cannot use the ACL: an unknown scheme, or no credentials
   authentication_demanded = -124,  ///< the server closes the connection: it serves authenticated sessions only
   quota_exceeded = -125,           ///< the path, or one above it, may have no more nodes, or bytes
   bad_arguments = -8,              ///< the server refuses the path or other arguments

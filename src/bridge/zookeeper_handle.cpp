@@ -49,7 +49,7 @@ int to_mode(create_mode mode) {
 watch_event to_watch_event(int type) {
   if (type == ZOO_DELETED_EVENT) return watch_event::deleted;
   if (type == ZOO_CHILD_EVENT) return watch_event::children_changed;
-  return watch_event::changed;  // also created, and "not watching any more": whoever hears it looks again
+  return watch_event::changed;  // also created, and "not watching any more": those who hear it look again
 }
 
 /// Its socket is closed on exec from here on (HAZARDS 20).
@@ -259,8 +259,8 @@ void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
   }
 }
 
-/// Done at the first connection, before anybody hears of it: right after the start zoo_add_auth refuses credentials for
-/// good (ZINVALIDSTATE) when the first attempt to connect has already failed. The C client keeps them for later
+/// Done at the first connection, before the session hears of it: right after the start zoo_add_auth refuses credentials
+/// for good (ZINVALIDSTATE) when the first attempt to connect has already failed. The C client keeps them for later
 /// connections. No completion: that would run on the IO thread (HAZARDS 17), and a refusal is an event anyway.
 /// @returns whether all credentials have been taken.
 bool zookeeper_handle::authenticate(zhandle_t* handle) noexcept {

@@ -27,7 +27,7 @@ constexpr bool may_follow(entry_state from, entry_state to) noexcept {
   constexpr std::array<std::array<bool, 7>, 7> table{{
       /* over */         {false, true,         false,  false,   false,      false,   false},  // start
       /* disconnected */ {true,  true,         true,   false,   false,      false,   false},  // connected
-      /* asking */       {true,  true,         true,   true,    true,       true,    true},   // somebody or nobody ahead
+      /* asking */       {true,  true,         true,   true,    true,       true,    true},   // with or without one ahead
       /* waiting */      {true,  true,         true,   true,    true,       true,    true},   // the one ahead has gone
       /* confirming */   {true,  true,         true,   false,   true,       true,    true},   // its node is there
       /* proving */      {true,  true,         true,   false,   true,       true,    true},   // a quorum has answered

@@ -30,7 +30,7 @@ void queue_entry::look_again() {
   }
 }
 
-/// The answer to a transaction does not tell the czxid of our node; the `pzxid` of a list that shows nobody behind us
+/// The answer to a transaction does not tell the czxid of our node; the `pzxid` of a list that shows none behind us
 /// orders our tokens as well. It is that of the last change among the children: not smaller than our czxid, and smaller
 /// than those of all who come later, whose creations change the children once more. (Behind a reader there may be others,
 /// which do not wait for it; the token would be theirs, too.)
@@ -75,7 +75,7 @@ bool queue_entry::is_last_of_its_kind(const std::vector<std::string>& children) 
                       [&](const std::string& name) { return kind_->number(name) > mine; });
 }
 
-/// @param name of the nearest contender ahead (`admission::blocker`). @param alone whether nobody else is ahead
+/// @param name of the nearest contender ahead (`admission::blocker`). @param alone whether no other is ahead
 void queue_entry::wait_behind(const std::string& name, bool alone) {
   become(state::waiting);
   waited_ = true;

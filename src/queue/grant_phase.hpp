@@ -12,7 +12,7 @@ namespace latchkey::detail {
 enum class grant_phase : std::uint8_t {
   held,
   suspect,
-  releasing,  ///< a transaction that gives up the place is under way: somebody else may be granted the lock any moment
+  releasing,  ///< a transaction that gives up the place is under way: another may be granted the lock at any moment
   lost,
   released,
 };
@@ -47,7 +47,7 @@ constexpr bool is_over(grant_phase state) noexcept {
   return state == grant_phase::lost || state == grant_phase::released;
 }
 
-/// @returns whether nobody else can have been granted the lock, while the lease lasts.
+/// @returns whether no other can have been granted the lock, while the lease lasts.
 constexpr bool is_held(grant_phase state) noexcept {
   return state == grant_phase::held || state == grant_phase::suspect;
 }

@@ -24,7 +24,7 @@ class neighbour {
   /// @returns whether a neighbour behind waits for it.
   bool followed() const noexcept { return behind_ != nullptr; }
 
-  /// Its numbers mean nothing any more: it waits for nobody.
+  /// Its numbers mean nothing any more: it waits for no entry.
   virtual void on_neighbours_forgotten() = 0;
   /// Its parent has been deleted, and its node with it.
   virtual void on_parent_gone() = 0;
@@ -47,7 +47,7 @@ class neighbour {
 /// parent while several entries come. Events come in the order of the deletions (Z4): two nodes whose creates were
 /// answered while the same watch was set have the same parent.
 ///
-/// Invariant: whom one waits for is in the line, is ahead, and nobody else waits for it. With the monitor held; of one
+/// Invariant: whom one waits for is in the line, is ahead, and no other waits for it. With the monitor held; of one
 /// session.
 class neighbours final : public std::enable_shared_from_this<neighbours> {
  public:
@@ -67,13 +67,13 @@ class neighbours final : public std::enable_shared_from_this<neighbours> {
   neighbour* at(std::uint32_t number) const noexcept;
 
   /// `who` waits for the entry directly ahead. @returns false if it cannot: that is not ours, may be under another
-  /// parent, or somebody waits for it.
+  /// parent, or another waits for it.
   bool follow_directly(neighbour& who);
 
-  /// `who` waits for `ahead`, which is under the same parent. @returns false if it cannot: somebody waits for that.
+  /// `who` waits for `ahead`, which is under the same parent. @returns false if it cannot: another waits for that.
   bool follow(neighbour& who, neighbour& ahead);
 
-  /// The one behind waits for the one ahead from now on. @returns the one behind if nobody of ours is ahead of it now.
+  /// The one behind waits for the one ahead from now on. @returns the one behind if none of ours is ahead of it now.
   neighbour* leave(neighbour& who);
 
   /// Forgets every entry.

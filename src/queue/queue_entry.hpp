@@ -142,7 +142,7 @@ class queue_entry final : public session_observer,
   struct blocker {
     std::string name;
     watch_id watch;         // none yet while its release is expected by datagram
-    bool alone = false;     // nobody else was ahead
+    bool alone = false;     // no other was ahead
     bool released = false;  // its owner has said that it is closed
   };
   /// Those behind, when a list has let it in.

@@ -45,7 +45,7 @@ inline time_point end_of_try(const client_core& core, time_point until) {
 /// What a call was granted with.
 enum class granted_by : std::uint8_t {
   queue,       ///< a new entry, that waited for others
-  free_queue,  ///< a new entry, that nobody was ahead of
+  free_queue,  ///< a new entry, with none ahead of it
   turn,        ///< the entry of an earlier caller of the same object
   linger,      ///< an entry that was kept for the next caller
 };
@@ -65,7 +65,7 @@ struct waiter {
   std::atomic<outcome> what{outcome::waiting};  // written after `why`
   std::unique_ptr<failure> why;                 // of `failed`
   timer_id timer;
-  line::iterator at;            // while it waits
+  line::iterator at;           // while it waits
   std::shared_ptr<void> wish;  // for the recipe: what it waits with, while it waits
 };
 

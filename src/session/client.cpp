@@ -66,7 +66,7 @@ void validate(const client_options& options) {
   if (bytes > 64 * 1024) refuse("client_options::acl and authentication must be at most 64 KiB together");
 }
 
-/// What is as good as for ever becomes a time that can be added to others.
+/// Caps durations so that adding them cannot overflow.
 void shorten(client_options& options) {
   constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};
   for (auto* const each : {&options.connect_timeout, &options.close_timeout, &options.report_waits_after}) {

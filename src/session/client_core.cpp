@@ -101,7 +101,7 @@ void client_core::on_connected(bool new_session) {
        {"session_timeout_ms", info.timeout},
        {"outage_ms", outage ? fmt::to_string(to_ms(*outage).count()) : std::string{}}});
   // The order is the order on the wire: first what is to be deleted (but for what is gathered), then proofs, then who
-  // queues, then what nobody waits for.
+  // queues, then what no call waits for.
   if (peers_) peers_->on_connected(info.server);
   reaper_.on_connected();
   keeper_.on_connected(new_session ? std::optional{session_.opened_at()} : std::nullopt);

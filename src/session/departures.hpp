@@ -29,7 +29,7 @@ class departures {
   /// @param children of `parent`, in a list that is newer than the sight of each name: one that it does not show has gone
   void listed(const std::string& parent, const std::vector<std::string>& children);
 
-  /// All are overdue now: nobody will be there later.
+  /// All are overdue now: no timer runs later.
   void wait_no_longer();
 
  private:

@@ -53,7 +53,7 @@ enum class evidence : std::uint8_t {
   committed,  ///< from a quorum: a write
 };
 
-/// What the times of a session are reckoned with. The leader's pings may be late by the ping gap, less half a tick:
+/// Parameters of the lease arithmetic. The leader's pings may be late by the ping gap, less half a tick:
 ///
 /// | T in ticks                | 4/3   | 2    | 3   | 4   | 5      | 10     |
 /// |---------------------------|-------|------|-----|-----|--------|--------|

@@ -16,7 +16,7 @@
 
 namespace latchkey::detail {
 
-/// The making of a `duration_histogram`.
+/// Collects a `duration_histogram`.
 class durations {
  public:
   void add(duration one) noexcept {
@@ -31,7 +31,7 @@ class durations {
   duration sum_{};
 };
 
-/// What is counted of the locks of one group. A turn takes a quarter of a microsecond: what can be reckoned from other
+/// What is counted of the locks of one group. A turn takes a quarter of a microsecond: what can be derived from other
 /// numbers is not counted. With the monitor held.
 struct lock_counts {
   std::uint64_t calls = 0;   ///< that have begun to wait

@@ -135,7 +135,7 @@ class peers {
     unsigned needed = 1;  // so many releases have to come before the first pause is over, until the next is expected to
   };
   struct own_entry {
-    subscriber behind;  // no name: nobody yet
+    subscriber behind;  // no name: none yet
     bool holds = false;
   };
   struct early {

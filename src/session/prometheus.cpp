@@ -142,8 +142,7 @@ void write_client(writer& out, const client_metrics& what) {
 void write_locks(writer& out, const std::vector<lock_metrics>& locks) {
   using m = lock_metrics;
   out.counters("granted_total", "Grants.", locks, &m::granted);
-  out.counters("granted_at_once_total", "Grants with a new entry that nobody was ahead of.", locks,
-               &m::granted_at_once);
+  out.counters("granted_at_once_total", "Grants with a new entry that none was ahead of.", locks, &m::granted_at_once);
   out.counters("turns_total", "Grants on the entry of an earlier caller.", locks, &m::turns);
   out.counters("lingered_total", "Grants on an entry that had been kept.", locks, &m::lingered);
   out.counters("released_total", "Grants that were unlocked.", locks, &m::released);

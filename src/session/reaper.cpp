@@ -118,8 +118,8 @@ void reaper::discharge(std::uint64_t id) {
   if (what.alone || (now && gathered_.empty())) return remove_now(id);
   what.is = obligation::state::gathered;
   gathered_.push_back(id);
-  // The older ones first: whoever waits for this one is not to find them. (Many transactions at once take twice as long
-  // as one after another: 18 us a node instead of 8, of 1000.)
+  // The older ones first: those that wait for this one are not to find them. (Many transactions at once take twice as
+  // long as one after another: 18 us a node instead of 8, of 1000.)
   if (now) remove_together();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What is done with an answer, and until when anybody waits for it.
+/// What is done with an answer, and until when it is waited for.
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace latchkey::detail {
 
-/// Runs once. The callable may have a member `is_stale()`. Once that is true nobody waits for the answer any more: if the
+/// Runs once. The callable may have a member `is_stale()`. Once that is true the answer is not waited for any more: if the
 /// request has not been sent by then it is withdrawn, and the callable is given `not_sent`, perhaps within a call of
 /// `session::submit`; so it does no more than count then.
 class reply_callback {
@@ -37,7 +37,7 @@ class reply_callback {
   bool (*is_stale_)(const std::function<void(reply&)>&) = nullptr;
 };
 
-/// `what`, that nobody waits for once `is_stale()` is true.
+/// `what`, which is not waited for once `is_stale()` is true.
 template <class Stale, class Callable>
 struct while_wanted {
   Stale is_stale;

@@ -25,8 +25,8 @@ enum class urgency : std::uint8_t {
 
 /// The requests that wait to be sent, and how many are under way. Each urgency is a queue of its own, first in first out,
 /// and has a number of requests that may be under way; so none waits behind another urgency, and none is starved.
-/// What `is_stale()` is taken out at the latest when the queue would have to grow: what its caller does not wait for takes no
-/// more memory than what callers wait for.
+/// What `is_stale()` is taken out at the latest when the queue would have to grow: what its caller does not wait for
+/// takes no more memory than what callers wait for.
 template <class Request>
 class request_queue {
  public:

@@ -54,8 +54,8 @@ struct watch_id {
 
 /// Holds the current session: opens it, limits the requests in flight, answers those that the loss of a connection has
 /// left open, routes watches, and frees stuck requests. Begins a new session after an expiry, when a server refuses the
-/// session timeout that others may accept or makes it longer, and when no connection brings an answer (`silence`). With the monitor held,
-/// except for the entry points of the listener, which take it.
+/// session timeout that others may accept or makes it longer, and when no connection brings an answer (`silence`). With
+/// the monitor held, except for the entry points of the listener, which take it.
 class session final : connector_listener {
  public:
   using watch_callback = std::function<void(watch_event)>;

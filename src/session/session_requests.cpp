@@ -98,7 +98,7 @@ void session::send(waiting next) {
   watch_over_requests();
 }
 
-/// Those that nobody waits for any more are withdrawn.
+/// Those that are not waited for any more are withdrawn.
 void session::send_waiting() {
   while (auto next = queue_.take([this](const waiting& each) { return !is_held_back(each); })) {
     if (next->is_stale()) {
