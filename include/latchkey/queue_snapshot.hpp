@@ -54,7 +54,7 @@ class LATCHKEY_EXPORT queue_snapshot {
   /// Reads the queue within `timeout`. A path that does not exist is an empty queue.
   /// @param path of the lock
   /// @throws error bad_path, unreachable (not all answers arrived in time), not_authorized, refused, closed,
-  ///         authentication_failed, session_timeout_refused
+  ///         authentication_failed, session_timeout_refused, data_lost
   queue_snapshot(client& through, std::string path,
                  saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 

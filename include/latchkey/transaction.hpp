@@ -105,9 +105,8 @@ class LATCHKEY_EXPORT transaction {
   /// a transaction that was not applied is sent again, at most ten times within some three seconds. So is a release whose
   /// node is still there.
   /// @param timeout for the answer. If it is over before that, the outcome is in doubt: also with zero.
-  /// @throws error unreachable if nothing could be sent in time; refused if the connection was lost ten times, each time
-  /// the transaction was sent (it may be larger than the servers take); not_authorized, closed. Then nothing has been
-  /// written.
+  /// @throws error unreachable if nothing could be sent in time; too_large if it ends each connection on which it is sent;
+  /// not_authorized, authentication_failed, data_lost, closed. Then nothing has been written.
   commit_result commit(saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
   /// As `commit()`, and gives up the place in the queue in the same transaction: one request for both. While it is under
@@ -138,7 +137,7 @@ struct stored_value {
 /// Reads a node. Under a grant of a lock of the same client it sees everything that was committed under earlier grants,
 /// except with `hand_off::direct`.
 /// Costs one read. Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
-/// @throws error bad_path, unreachable, not_authorized, closed
+/// @throws error bad_path, unreachable, not_authorized, authentication_failed, data_lost, closed
 LATCHKEY_EXPORT stored_value read(client& through, const std::string& path,
                                   saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 

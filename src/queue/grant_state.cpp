@@ -165,6 +165,7 @@ void grant_state::ask_to_release() {
 
 void grant_state::lose(loss_reason why) {
   if (is_over(state_)) return;
+  if (lease_->has_run_out(core_->monitor().now())) why = loss_reason::deadline_passed;  // as `loss()` may have said
   why_ = why;
   apply(why == loss_reason::deadline_passed ? grant_event::deadline_passed : grant_event::ended);
   if (stop_) request_stop(*stop_);

@@ -83,12 +83,10 @@ bool wait_list::on_round(time_point now) {
   next_report_ = now + waited;
   if (abandoned_ && abandoned_()) {
     log(log_level::warning,
-        "a call has been waiting long for a lock whose owner has ended without unlock(); only the destructor of the "
-        "lock "
-        "object releases the lock now; take it with acquire(), whose guard any thread may release",
+        "a call has been waiting long for a lock whose owner has ended without unlock(); destroy the lock object or "
+        "close the client to release it; take it with acquire(), whose guard any thread may release",
         {{"path", path_}, {"waited_ms", waited}, {"waiting_calls", line_.size()}});
-  }
-  if (look_) {
+  } else if (look_) {
     look_(waited, line_.size());
   } else {
     look_into_long_wait(core_, path_, kind_, waited, line_.size());

@@ -19,7 +19,8 @@ std::optional<failure> client_core::unreachable() const {
 
 void client_core::say_if_never_connected(const std::string& path) {
   const auto lasted = outage_.lasted();
-  if (session_.ever_connected() || !lasted || std::exchange(said_never_connected_, true)) return;
+  if (session_.ever_connected() || !lasted || *lasted < std::chrono::milliseconds{100}) return;
+  if (std::exchange(said_never_connected_, true)) return;
   log(log_level::warning,
       fmt::format("a call has ended before the client was ever connected, so it knows nothing of the lock; {}; check "
                   "the connect string, the servers and the network, or call wait_for_connection() first",
@@ -38,8 +39,9 @@ time_point client_core::end_of_try(duration most) const {
 /// One connection is closed when an outage begins; a server that has too many closes each.
 std::string_view client_core::advice() const {
   if (closed_by_servers() < closed_before_ + 3) return "check the connect string, the servers and the network";
-  return "servers accept connections and close them: their limit for this address (maxClientCnxns) may be reached, or "
-         "they have no quorum";
+  return "servers, or proxies before them, accept connections and close them: they have no quorum or are down, or "
+         "their "
+         "limit for this address (maxClientCnxns) is reached";
 }
 
 /// The C client notices a silent server when it has heard nothing, not even the answer to a ping, for two thirds of the

@@ -22,27 +22,35 @@ class lease {
   bool alive(time_point now) noexcept {
     auto until = until_.load(std::memory_order_acquire);
     while (now >= time_point{duration{until}}) {
-      if (until == over || until_.compare_exchange_weak(until, over, std::memory_order_acq_rel)) return false;
+      if (until <= stopped || until_.compare_exchange_weak(until, over, std::memory_order_acq_rel)) return false;
     }
     return true;
   }
 
+  /// @returns whether it is over because its time was, not because it was stopped.
+  bool has_run_out(time_point now) noexcept { return !alive(now) && until_.load(std::memory_order_acquire) != stopped; }
+
   time_point valid_until() const noexcept { return time_point{duration{until_.load(std::memory_order_acquire)}}; }
 
-  void stop() noexcept { until_.store(over, std::memory_order_release); }
+  void stop() noexcept {
+    auto until = until_.load(std::memory_order_acquire);
+    while (until != over && !until_.compare_exchange_weak(until, stopped, std::memory_order_acq_rel)) {
+    }
+  }
 
   /// Moves the end on, never back. @returns false when it is over.
   bool extend(time_point until) noexcept {
     const auto wanted = until.time_since_epoch().count();
     auto current = until_.load(std::memory_order_acquire);
-    while (current != over && current < wanted) {
+    while (current > stopped && current < wanted) {
       if (until_.compare_exchange_weak(current, wanted, std::memory_order_acq_rel)) return true;
     }
-    return current != over;
+    return current > stopped;
   }
 
  private:
   static constexpr duration::rep over = duration::min().count();
+  static constexpr duration::rep stopped = over + 1;
   std::atomic<duration::rep> until_{0};
 };
 

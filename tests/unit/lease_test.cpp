@@ -54,6 +54,20 @@ fault_plan slow_quorum(duration write) {
 }  // namespace
 
 TEST_SUITE("lease") {
+  TEST_CASE("the reason of a loss does not change: what is heard after the end of the lease was later") {
+    lone_client w{with_timeout(4s)};
+    REQUIRE(w.locked_within(1s));
+    w.time.run_for(1s);
+    const auto held = w.held();
+    w.time.pause(w.client.process(), w.time.now() + 12s);
+    w.time.run_for(8s);
+    CHECK(held.loss() == loss_reason::deadline_passed);
+    w.client.run([&] { detail::grant_state::of(held)->lose(loss_reason::node_deleted); });
+    CHECK(held.loss() == loss_reason::deadline_passed);
+    w.time.run_for(10s);
+    CHECK(held.loss() == loss_reason::deadline_passed);
+  }
+
   TEST_CASE("a loss after a stop of the process says so") {
     const log_lines lines{log_level::warning};
     lone_client w{with_timeout(4s)};
