@@ -136,7 +136,7 @@ void session::on_connection(std::uint64_t epoch, connection_state state, session
 void session::become_connected(session_info info) {
   const auto epoch = epoch_;
   become_disconnected();  // the C client may leave that event out
-  if (epoch != epoch_) return;
+  if (epoch != epoch_ || closing_) return;  // it has ended, or a client that closes waited for no more than this
   const bool is_new = info_.id != info.id || !ever_connected_ || info_.timeout == 0ms;
   const bool says_timeout = info.timeout != wanted_timeout_ && (is_new || info.timeout != info_.timeout);
   // With a timeout that is too short for the servers' tick there are no leases.
@@ -267,7 +267,7 @@ void session::end(session_end why, std::vector<std::string> without) {
   without_ = std::move(without);
   if (why == session_end::timeout_refused) info_.timeout = given_;
   monitor_.cancel(move_timer_);
-  if (opening_ != 0) ++epoch_;  // refused before we have heard that it was opened: it will be retired then
+  ++epoch_;  // nothing more is heard of it; if we have yet to hear that it was opened, it will be retired then
   monitor_.cancel(refusal_timer_);
   second_.give_up();
   if (why == session_end::data_lost) newest_ = 0;

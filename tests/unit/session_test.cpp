@@ -61,6 +61,35 @@ TEST_SUITE("session") {
     CHECK(w.connected());
   }
 
+  TEST_CASE("one that is given up while the client closes is not heard of again") {
+    const log_lines log;
+    connected_client w;
+    const auto owed = [&] { w.own->run([&] { w.core->reaper().remove("/owed"); }); };
+    owed();
+    bool closed = false;
+    w.own->run([&] { w.core->close([&] { closed = true; }); });
+    for (int i = 0; i < 12; ++i) {
+      w.ask();
+      w.advance(400ms);
+      w.opener->connects(ours);  // the C client may leave the end of the connection out
+    }
+    CHECK(log.with("jute.maxbuffer").size() == 1);
+    CHECK(w.opener->openings.size() == 1);
+    CHECK_FALSE(w.connected());
+    w.advance(2s);
+    w.opener->closings.back()();
+    CHECK(closed);
+  }
+
+  TEST_CASE("one whose client closes is not connected once the last request has been answered by its end") {
+    connected_client w;
+    w.ask();
+    w.own->run([&] { w.core->close([] {}); });
+    w.opener->connects(ours);
+    CHECK(w.opener->closings.size() == 1);
+    CHECK_FALSE(w.connected());
+  }
+
   TEST_CASE("five connections without an answer within a moment are not enough") {
     connected_client w;
     CHECK_FALSE(w.in_vain_often(20, 20ms));
