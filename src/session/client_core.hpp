@@ -145,7 +145,8 @@ class client_core final : session_listener {
 
   /// Runs a callback of a user on the event thread. One that runs for long is logged by its `name`. One that is to be
   /// dropped is if the client has been closed before its turn comes.
-  void post(std::function<void()> callback, const char* name, when_abandoned what = when_abandoned::run);
+  LATCHKEY_EXPORT void post(std::function<void()> callback, const char* name,
+                            when_abandoned what = when_abandoned::run);
   event_thread& events() noexcept { return events_; }
 
  private:

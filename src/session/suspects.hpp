@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <latchkey/export.hpp>
+
 #include "base/repetition.hpp"
 #include "bridge/znodes.hpp"
 
@@ -21,7 +23,7 @@ struct request_shape {
   bool operator==(const request_shape&) const = default;
 };
 
-request_shape shape_of(const request& what) noexcept;
+LATCHKEY_EXPORT request_shape shape_of(const request& what) noexcept;
 
 /// A server closes the connection of a client that sends more than `jute.maxbuffer`, and answers nothing. Its request is
 /// sent again with the next connection, and so on for ever.

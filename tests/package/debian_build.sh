@@ -43,12 +43,14 @@ program=$work/root/usr/bin/latchkey-testcluster
 # of a client elsewhere. The rest are constructors that take a part of latchkey.
 internal=$(nm --dynamic --demangle --defined-only "$latchkey" | cut -c20- | grep 'latchkey::detail' | sed 's/(.*//' | sort -u)
 expect "$internal" "latchkey::client::client
+latchkey::detail::client_core::post
 latchkey::detail::event_thread::post
 latchkey::detail::event_thread::posted
 latchkey::detail::forks
 latchkey::detail::home::home
 latchkey::detail::monitor::refuse_child
 latchkey::detail::monitor::run_due
+latchkey::detail::shape_of
 latchkey::detail::throw_destroyed
 latchkey::detail::wait_point::notify
 latchkey::detail::wait_point::wait
