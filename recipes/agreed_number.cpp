@@ -65,6 +65,7 @@ void agreed_number::read_record(bool synced) {
 
 void agreed_number::on_read(const reply& read, bool synced) {
   const bool missing = read.code == reply_code::no_node;
+  if (is_lost(read.code)) writes_.end();  // nor is it known what has become of the write
   if (is_lost(read.code) || (missing && what_.may_change)) return forget();
   if (missing) return on_none({});
   if (read.code != reply_code::ok) return fail(refusal(core(), read.code, what_.permissions));

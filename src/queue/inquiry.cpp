@@ -68,6 +68,8 @@ void inquiry::send_again() {
     const auto next = refused_ ? std::nullopt : creates_.next();
     if (!next) return fail(refused_ ? *refused_ : always_missing());
     pause = *next;
+  } else {
+    creates_.end();  // an attempt that was lost with its connection tells nothing of the path
   }
   connection_ = core_.after_pause(pause, [self = shared_from_this()] { self->send(); });
 }

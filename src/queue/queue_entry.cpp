@@ -62,6 +62,7 @@ void queue_entry::begin(std::unique_ptr<kept_node> former) {
 void queue_entry::await_connection() {
   if (patience_ == patience::once && through().ever_connected()) return refuse();
   become(state::disconnected);
+  creates_.end();  // an attempt that was lost with its connection tells nothing of the path
   if (through().ever_connected()) delayed();
 }
 

@@ -268,6 +268,26 @@ TEST_SUITE("entry") {
     cohort->shut();
   }
 
+  TEST_CASE("connections that end before a parent is created do not count as its deletion") {
+    entry_world w;
+    const auto cohort = w.one.cohort("/a/b/c/q");
+    const auto& sent = w.one.connector();
+    const auto call = w.enter(w.one, *cohort);
+    for (int i = 0; i < 24 && call->what == outcome::waiting; ++i) {
+      const auto before = sent.sent(detail::operation::create);
+      // The create of the entry is answered; the parents, which are sent then, are lost.
+      const auto create_is_sent = [&] { return sent.sent(detail::operation::create) > before; };
+      REQUIRE(w.time.run_until(create_is_sent, w.time.now() + 1min));
+      const auto parents_are_sent = [&] { return sent.sent(detail::operation::create) > before + 2; };
+      REQUIRE(w.time.run_until(parents_are_sent, w.time.now() + 1min));
+      w.one.connector().set_trap(detail::operation::create, trap::lost_before_effect);
+      REQUIRE(w.time.run_until([&] { return !w.one.connected(); }, w.time.now() + 1min));
+      REQUIRE(w.time.run_until([&] { return w.one.connected(); }, w.time.now() + 1min));
+    }
+    CHECK(w.ends(call, outcome::granted));
+    cohort->shut();
+  }
+
   TEST_CASE("a parent that cannot be created is an error that names it") {
     entry_world w;
     w.ensemble.forbid(detail::operation::create, "/");
