@@ -68,12 +68,6 @@ class LATCHKEY_EXPORT fair_mutex : public detail::lockable<fair_mutex> {
     return enqueue_within(detail::saturate(timeout), std::move(stop));
   }
 
-  // The lock of a ticket must outlive it.
-  template <class... Any>
-  ticket enqueue(Any&&...) && = delete;
-  template <class... Any>
-  std::optional<ticket> try_enqueue_for(Any&&...) && = delete;
-
   /// @returns the grant of the caller that holds the lock through this object; an empty one if none does.
   grant held() const;
 

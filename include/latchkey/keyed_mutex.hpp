@@ -127,20 +127,6 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// @throws error as `lock_all()`
   any_key try_lock_any(std::span<const std::string_view> keys) &;
 
-  // The `keyed_mutex` of a guard must outlive it.
-  template <class... Any>
-  guard lock(Any&&...) && = delete;
-  template <class... Any>
-  guard try_lock(Any&&...) && = delete;
-  template <class... Any>
-  guard try_lock_for(Any&&...) && = delete;
-  template <class... Any>
-  guard try_lock_until(Any&&...) && = delete;
-  template <class... Any>
-  guard lock_all(Any&&...) && = delete;
-  template <class... Any>
-  any_key try_lock_any(Any&&...) && = delete;
-
   /// @returns the path of the lock of `key`, for a `queue_snapshot` or other clients. A byte that a path cannot have is
   /// written %XX, and so is the percent sign; with stripes the name is the number of the stripe.
   /// @throws error bad_path for a key that is empty, too long, or named as an entry is

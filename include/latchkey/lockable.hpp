@@ -89,16 +89,6 @@ class lockable {
     return me().take_guard(timeout_of(time), std::move(stop));
   }
 
-  // The lock of a guard must outlive it.
-  template <class... Any>
-  guard acquire(Any&&...) && = delete;
-  template <class... Any>
-  guard try_acquire(Any&&...) && = delete;
-  template <class... Any>
-  guard try_acquire_for(Any&&...) && = delete;
-  template <class... Any>
-  guard try_acquire_until(Any&&...) && = delete;
-
  protected:
   lockable() = default;
   ~lockable() = default;
@@ -164,16 +154,6 @@ class shared_lockable {
   guard try_acquire_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) & {
     return me().take_shared_guard(timeout_of(time), std::move(stop));
   }
-
-  // The lock of a guard must outlive it.
-  template <class... Any>
-  guard acquire_shared(Any&&...) && = delete;
-  template <class... Any>
-  guard try_acquire_shared(Any&&...) && = delete;
-  template <class... Any>
-  guard try_acquire_shared_for(Any&&...) && = delete;
-  template <class... Any>
-  guard try_acquire_shared_until(Any&&...) && = delete;
 
  protected:
   shared_lockable() = default;

@@ -97,7 +97,7 @@ class LATCHKEY_EXPORT semaphore {
   guard try_acquire(std::uint32_t count = 1) & { return take(count, std::chrono::nanoseconds::zero(), {}); }
 
   /// As `acquire()`, for at most `timeout`, and until `stop` is requested. With a timeout of zero or less: as
-  /// `try_acquire()`, for half a second at most.
+  /// `try_acquire()`, for 200 ms at most.
   /// @returns the guard; an empty one if the permits were not taken. @throws error as `acquire()`; unreachable
   template <class Rep, class Period>
   guard try_acquire_for(std::chrono::duration<Rep, Period> timeout, std::uint32_t count = 1,
@@ -111,16 +111,6 @@ class LATCHKEY_EXPORT semaphore {
                           std::stop_token stop = {}) & {
     return take(count, detail::timeout_of(time), std::move(stop));
   }
-
-  // The semaphore of a guard must outlive it.
-  template <class... Any>
-  guard acquire(Any&&...) && = delete;
-  template <class... Any>
-  guard try_acquire(Any&&...) && = delete;
-  template <class... Any>
-  guard try_acquire_for(Any&&...) && = delete;
-  template <class... Any>
-  guard try_acquire_until(Any&&...) && = delete;
 
   /// Changes the number of permits for all processes, those that run included. No holder loses a permit; if more are
   /// held than there are now, the next is granted when few enough are. What the ensemble had answered before counts as

@@ -83,9 +83,8 @@ class LATCHKEY_EXPORT ticket {
   /// As `wait()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool wait(std::stop_token stop);
 
-  /// As `wait()`, for at most `timeout`; with zero, takes the lock only if the turn has come, and
-  /// waits 200 ms at most for the ensemble to say so. @returns whether the lock
-  /// was taken.
+  /// As `wait()`, for at most `timeout`; with zero, takes the lock only if the turn has come, and waits 200 ms at most for
+  /// the ensemble to say so. @returns whether the lock was taken.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
     return wait_within(detail::timeout_of(timeout), std::move(stop));

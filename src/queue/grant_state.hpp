@@ -71,8 +71,8 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   void release() { release(core_->monitor().now()); }
   void transaction_sent() noexcept { ++unanswered_; }
   void transaction_answered() noexcept { --unanswered_; }
-  /// Once it has ended. @returns whether its node is referred to by others: its name was given out, or to a
-  /// transaction that has not been answered.
+  /// Once it has ended. @returns whether its node is referred to by others: its name was given out, or a
+  /// transaction has not been answered.
   bool bound() noexcept {
     bool none = false;  // it is written, so that a name given out after this finds the grant ended
     return !given_out_.compare_exchange_strong(none, false) || unanswered_ != 0;
