@@ -13,9 +13,9 @@ permit_queue::permit_queue(std::shared_ptr<client_core> core, const std::string&
                            bool contract, permit_queue_listener& listener)
     : core_{std::move(core)},
       path_{path},
-      locks_{std::make_shared<const std::string>(join(core_->absolute(path), "locks"))},
-      leases_path_{std::make_shared<const std::string>(join(core_->absolute(path), "leases"))},
-      waits_at_{join(path, "locks")},
+      locks_{std::make_shared<const std::string>(join(core_->absolute(path), permit_turns))},
+      leases_path_{std::make_shared<const std::string>(join(core_->absolute(path), permit_leases))},
+      waits_at_{join(path, permit_turns)},
       listener_{listener},
       contract_{std::make_shared<agreed_number>(*core_, path, permits_agreement, permits, contract,
                                                 [this](const auto& failed) { on_contract(failed); })},
@@ -48,7 +48,7 @@ void permit_queue::take(std::uint32_t count, bool once) {
 }
 
 void permit_queue::queue_up() {
-  waits_at_ = join(path_, "locks");
+  waits_at_ = join(path_, permit_turns);
   if (once_) list_->list(false);  // its answer comes before the turn writes anything
   turn_ = std::make_shared<queue_entry>(core_, locks_, rule_of(contender_kind::lock), *this);
   turn_->start(patience_of(once_), std::move(former_));
@@ -104,7 +104,7 @@ void permit_queue::pass_turn_on() {
   waited_ = true;
   why_ = turnless::passed_on;
   edition_ = contract_->edition();
-  waits_at_ = join(path_, "leases");
+  waits_at_ = join(path_, permit_leases);
   collect(std::move(former));
 }
 
@@ -195,7 +195,7 @@ void permit_queue::on_too_many() {
   if (tries_without_turn()) return fall_back();
   if (!is_first()) return drop_leases();
   if (refused_.size() + count_ > contract_->number()) return refuse_behind_own();
-  waits_at_ = join(path_, "leases");
+  waits_at_ = join(path_, permit_leases);
   leases_->stop_proving();
   if (turn_ && turn_->granted()) turn_->stop_proving();
   if (!list_->watching()) list_->list(true);
@@ -253,7 +253,7 @@ void permit_queue::on_reassessed(const std::string& node) {
 
 void permit_queue::on_session_over() {
   contract_->forget();
-  waits_at_ = join(path_, "locks");
+  waits_at_ = join(path_, permit_turns);
   drop_leases();
 }
 

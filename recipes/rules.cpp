@@ -19,7 +19,7 @@ extern const rule writes;
 extern const rule latches;
 extern const rule permits;
 
-constexpr std::array<std::string_view, 2> folders{"leases", "locks"};  // of a semaphore
+constexpr std::array<std::string_view, 2> folders{permit_leases, permit_turns};  // of a semaphore
 constexpr std::array<const rule*, 4> locking{&locks, &reads, &writes, &latches};
 constexpr std::array<const rule*, 2> turn_and_permits{&locks, &permits};
 constexpr std::array<const rule*, 3> all_but_reads{&locks, &writes, &latches};

@@ -18,6 +18,10 @@ const rule& rule_of(contender_kind kind) noexcept;
 /// @returns the rule of a caller who waits for its turn, then for permits. No entry has it, as leases are counted.
 const rule& counting_rule() noexcept;
 
+/// Below the path of a semaphore: who waits for permits, and who has them.
+inline constexpr std::string_view permit_turns = "locks";
+inline constexpr std::string_view permit_leases = "leases";
+
 inline std::string_view to_string(contender_kind kind) noexcept { return rule_of(kind).name; }
 
 /// @returns whether a contender of kind `theirs` that is ahead must go before one of kind `mine` is let in.
