@@ -135,7 +135,7 @@ void session::on_connection(std::uint64_t epoch, connection_state state, session
 
 void session::become_connected(session_info info) {
   const auto epoch = epoch_;
-  become_disconnected();  // the C client may leave that event out
+  become_disconnected();                    // the C client may leave that event out
   if (epoch != epoch_ || closing_) return;  // it has ended, or a client that closes waited for no more than this
   const bool is_new = info_.id != info.id || !ever_connected_ || info_.timeout == 0ms;
   const bool says_timeout = info.timeout != wanted_timeout_ && (is_new || info.timeout != info_.timeout);
