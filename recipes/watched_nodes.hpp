@@ -25,9 +25,6 @@ request question_about(const std::string& node);
 /// later one (Z2), so a node that is younger than this server's view is not taken for missing. With the monitor held.
 class watched_nodes : public std::enable_shared_from_this<watched_nodes> {
  public:
-  /// Limit for the length of all watched paths of the session together: the other half is for the client's own entries.
-  static constexpr std::size_t most_bytes = own_nodes::most_bytes / 2;
-
   /// A call that asks about a node.
   struct caller {
     wait_point point;  ///< notified when it is answered

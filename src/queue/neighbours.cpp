@@ -3,20 +3,14 @@
 
 #include <utility>
 
-#include "session/own_nodes.hpp"
+#include "session/session.hpp"
 
 namespace latchkey::detail {
 
-namespace {
-
 /// Watches on parents stay until those go, as the C client cannot give one up: room is left for those of nodes.
-constexpr std::size_t most_parent_bytes = own_nodes::most_bytes / 2;
-
-}  // namespace
-
 void neighbours::watch_parent(session& through, const std::string& path) {
   if (epoch_ != through.epoch()) parent_ = parent_watch::none;  // it went with its session
-  if (parent_ != parent_watch::none || through.watched_bytes() + path.size() > most_parent_bytes) return;
+  if (parent_ != parent_watch::none || !through.may_watch(path, 2)) return;
   parent_ = parent_watch::asked;
   epoch_ = through.epoch();
   through.submit({.kind = operation::get, .path = path},

@@ -109,9 +109,7 @@ void own_nodes::read_due() {
   if (first_ && !timer_) read_later(first_->watched.due_);
 }
 
-bool own_nodes::affordable(const node_owner& who) const noexcept {
-  return session_.watched_bytes() + who.node().size() <= most_bytes;
-}
+bool own_nodes::affordable(const node_owner& who) const noexcept { return session_.may_watch(who.node()); }
 
 // Reads and events ----------
 

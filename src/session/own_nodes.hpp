@@ -55,15 +55,11 @@ class node_owner {
 /// more. So its deletion is known within a round trip, and, as the events of a session come in the order of the
 /// deletions, before that of any node that was deleted later. What is gone within the moment costs no read.
 ///
-/// The watches of a session are sent again in one packet when it reconnects, which must stay below 1 MiB: nodes beyond
-/// a budget of bytes wait until others have gone. With the monitor held.
+/// Nodes beyond what `session::may_watch` allows wait until others have gone. With the monitor held.
 class own_nodes {
  public:
   /// How long a new node is not watched.
   static constexpr duration youth = std::chrono::milliseconds{10};
-
-  /// Limit for the length of all watched paths of the session together.
-  static constexpr std::size_t most_bytes = 512 * 1024;
 
   own_nodes(monitor& own, session& through) : monitor_{own}, session_{through} {}
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Whether servers that turn a session away let in another.
+/// Whether servers that refuse a session let in another.
 
 #include <cstdint>
 #include <memory>
@@ -14,24 +14,32 @@
 
 namespace latchkey::detail {
 
+/// What a second handle has found out about the session.
+enum class second_opinion : std::uint8_t {
+  none,                     ///< nothing yet
+  session_is_refused,       ///< servers answer others
+  authentication_demanded,  ///< of others, too
+};
+
 /// A server closes the connection of a client that has seen more transactions than itself: it has lost data, or belongs
-/// to another ensemble. It does the same to each client while it has no quorum, or too many connections. So a handle
-/// that has seen nothing is opened beside that of the session. If it is let in at its first attempt, three times in a row,
-/// and each time the session is turned away again and again meanwhile, it is the session that the servers do not want.
-/// It is closed in between, so that it takes the place of none.
+/// to another ensemble. It does the same to each client while it has no quorum, or too many connections. A server that
+/// demands authentication, or does not take the list of watches, lets the session in and closes the connection without
+/// an answer to any request. So a handle that has seen nothing and watches nothing is opened beside that of the session.
+/// If it is let in at its first attempt and answered, three times in a row, and each time the session is refused again
+/// and again meanwhile, it is the session that the servers do not want. It is closed in between, so that it takes the
+/// place of none.
 ///
 /// With the monitor held, except for the entry points of the listener, which take it.
 class second_handle final : connector_listener {
  public:
   second_handle(monitor& own, connector& opener) : monitor_{own}, connector_{opener} {}
 
-  /// To be asked now and then while the session is turned away.
-  /// @param turned_away how often that was so far
-  /// @param pause after an attempt that was turned away, too
-  /// @returns whether only the session is turned away.
-  bool look(std::uint64_t turned_away, duration pause, const std::vector<std::string>& without);
+  /// To be asked now and then while the session is refused.
+  /// @param refusals how often that was so far
+  /// @param pause after an attempt that was refused, too
+  second_opinion look(std::uint64_t refusals, duration pause, const std::vector<std::string>& without);
 
-  /// The session is connected again, or over.
+  /// The session is answered again, or over.
   void give_up();
 
   static constexpr unsigned times = 3;
@@ -41,10 +49,11 @@ class second_handle final : connector_listener {
  private:
   void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) override;
   void on_connection(std::uint64_t epoch, connection_state state, session_info info) override;
-  void on_reply(std::uint64_t, std::uint64_t, reply) override {}
+  void on_reply(std::uint64_t epoch, std::uint64_t id, reply answer) override;
   void on_watch(std::uint64_t, watch_event, std::string_view) override {}
 
   void open(const std::vector<std::string>& without);
+  void ask();
   void close();
 
   monitor& monitor_;
@@ -54,7 +63,9 @@ class second_handle final : connector_listener {
   bool closing_ = false;
   bool unwanted_ = false;
   bool connected_ = false;
-  std::optional<std::uint64_t> turned_away_;  // the session, when it was let in; nothing before
+  bool asked_ = false;
+  reply_code answer_ = reply_code::not_sent;  // to what it has asked; that: nothing yet
+  std::optional<std::uint64_t> refusals_;     // of the session, when this handle was answered; nothing before
   unsigned let_in_ = 0;                       // in a row
   time_point not_before_{};
 };

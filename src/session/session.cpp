@@ -49,7 +49,6 @@ void session::open() {
   opened_at_ = monitor_.now();
   newest_before_ = newest_;
   turned_away_before_ = 0;
-  monitor_.cancel(refusal_timer_);
   silence_ = {};
   watched_ = false;
   moved_at_ = {};  // it is opened with what the names resolve to now
@@ -104,8 +103,7 @@ void session::close(std::function<void()> on_closed) {
   monitor_.cancel(move_timer_);
   monitor_.cancel(overseer_);
   monitor_.cancel(held_timer_);
-  monitor_.cancel(refusal_timer_);
-  second_.give_up();
+  stop_looking_into_refusals();
   connected_ = false;
   answer_everything(reply_code::session_over);
   watches_.clear();
@@ -156,8 +154,7 @@ void session::become_connected(session_info info) {
     submit(
         {.kind = operation::sync, .path = "/"}, [](reply&) {}, urgency::proof);
   monitor_.cancel(move_timer_);
-  monitor_.cancel(refusal_timer_);
-  second_.give_up();
+  if (!silence_.suspected()) stop_looking_into_refusals();
   moved_at_ = {};
   if (says_timeout) say_timeout();
   listener_.on_connected(is_new);
@@ -192,18 +189,9 @@ void session::become_disconnected() {
   without_connection_since_ = monitor_.now();
   turned_away_before_ = handle_ ? handle_->turned_away() : 0;
   look_for_moved_hosts();
-  look_into_refusals();
+  if (!refusal_timer_ || silence_.connections() == enough_refusals) look_into_refusals();
   listener_.on_disconnected();
   if (hopeless) give_up();
-}
-
-/// Its nodes stay until it has expired: there is no connection on which to end it.
-void session::give_up() {
-  log(log_level::error,
-      "the session connected again and again without an answer to any request, probably because a request or the list "
-      "of its watches exceeds jute.maxbuffer of the servers; beginning a new one",
-      {{"session", session_name(info_.id)}, {"connections", silence_.connections()}});
-  end(session_end::expired);
 }
 
 /// Without that server: the next session is given only those that have not refused. When none is left, or they have
@@ -268,8 +256,7 @@ void session::end(session_end why, std::vector<std::string> without) {
   if (why == session_end::timeout_refused) info_.timeout = given_;
   monitor_.cancel(move_timer_);
   ++epoch_;  // nothing more is heard of it; if we have yet to hear that it was opened, it will be retired then
-  monitor_.cancel(refusal_timer_);
-  second_.give_up();
+  stop_looking_into_refusals();
   if (why == session_end::data_lost) newest_ = 0;
   if (handle_) connector_.retire(std::move(handle_), [] {});
   answer_everything(reply_code::session_over);

@@ -86,8 +86,12 @@ class session final : connector_listener {
   /// @returns how many requests have no answer yet, those included that wait to be sent.
   std::size_t unanswered() const noexcept { return queue_.under_way() + queue_.waiting(); }
   std::vector<std::string> watched_paths() const;
-  /// @returns the length of all watched paths together.
-  std::size_t watched_bytes() const noexcept { return watched_bytes_; }
+  /// @returns whether another path may be watched that need not be: the list of watches, which is sent at each
+  /// connection, must stay below what servers take (`jute.maxbuffer`).
+  /// @param share how much of the list is to be left to others: one of so many parts is used
+  bool may_watch(const std::string& path, std::size_t share = 1) const noexcept {
+    return watched_bytes_ + path.size() <= most_watched_ / share;
+  }
   /// @returns whether a request has been answered since the last connect. By then every event of a watched node during
   /// the outage has been told; until then they are told in no order.
   bool answered() const noexcept { return answered_; }
@@ -111,6 +115,9 @@ class session final : connector_listener {
   void forget(watch_id& watch);
 
  private:
+  /// From so many on the session, not a server, is suspected.
+  static constexpr unsigned enough_refusals = 3;
+
   struct pending {
     reply_callback on_reply;  // empty: answered
     operation kind{};
@@ -147,8 +154,11 @@ class session final : connector_listener {
   void look_for_moved_hosts();
   bool stays_without_servers() const;
   void look_into_refusals();
+  void stop_looking_into_refusals();
+  void heard_something();
   std::uint64_t turned_away() const;
   bool is_turned_away() const;
+  bool is_unanswered() const;
   bool is_of_other_history(operation kind, const reply& with);
   void end(session_end why, std::vector<std::string> without = {});
   void begin_elsewhere(session_info refused, bool is_new);
@@ -220,7 +230,8 @@ class session final : connector_listener {
   time_point last_nudge_{};
 
   std::unordered_map<std::string, std::vector<watcher>> watches_;
-  std::size_t watched_bytes_ = 0;
+  std::size_t watched_bytes_ = 0;  // the length of all watched paths together
+  std::size_t most_watched_ = 512 * 1024;
   std::uint64_t last_watch_ = 0;
 };
 

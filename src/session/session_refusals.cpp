@@ -11,9 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Pauses between looks at servers that turn the session away, and how often that is at least.
+/// Pauses between looks at servers that refuse the session.
 constexpr duration refusal_look = 100ms;
-constexpr std::uint64_t enough_refusals = 3;
+
+/// Bytes of paths that are watched after a list of watches was too long, too.
+constexpr std::size_t least_watched = 4096;
 
 }  // namespace
 
@@ -60,26 +62,56 @@ void session::blame_for_end(const pending& request) {
   largest_is_proof_ = request.how == urgency::proof;
 }
 
-// Servers of another history ----------
+// Sessions that are refused ----------
 
 std::uint64_t session::turned_away() const { return handle_ ? handle_->turned_away() - turned_away_before_ : 0; }
 
 bool session::is_turned_away() const { return turned_away() >= enough_refusals; }
 
+bool session::is_unanswered() const { return silence_.connections() >= enough_refusals; }
+
 /// Servers without the data that this session has seen close each of its connections before they let it in, for ever.
+/// Those that demand authentication, or do not take the list of its watches, close each without an answer.
 void session::look_into_refusals() {
-  monitor_.cancel(refusal_timer_);
   const duration timeout{info_.timeout};
-  const auto begin = without_connection_since_ + timeout / 3;  // a grant is to end with the true reason
-  const bool asks = monitor_.now() >= begin && is_turned_away();
-  const auto next = asks ? monitor_.now() + refusal_look : std::max(begin, monitor_.now() + timeout / 8);
-  refusal_timer_ = monitor_.at(next, [this, timeout] {
+  // A grant is to end with the true reason; but a session that is turned away may just have no server.
+  const auto begin = is_unanswered() ? time_point{} : without_connection_since_ + timeout / 3;
+  monitor_.cancel(refusal_timer_);
+  refusal_timer_ = monitor_.at(std::max(begin, monitor_.now() + refusal_look), [this, timeout] {
     refusal_timer_ = {};
-    if (is_turned_away() && second_.look(turned_away(), timeout / 4, without_)) {
-      return end(session_end::data_lost);
+    if (is_turned_away() || is_unanswered()) {
+      switch (second_.look(turned_away() + silence_.connections(), timeout / 4, without_)) {
+        case second_opinion::none:
+          break;
+        case second_opinion::session_is_refused:
+          return is_turned_away() ? end(session_end::data_lost) : give_up();
+        case second_opinion::authentication_demanded:
+          return end(session_end::authentication_demanded);
+      }
     }
     look_into_refusals();
   });
+}
+
+void session::stop_looking_into_refusals() {
+  monitor_.cancel(refusal_timer_);
+  second_.give_up();
+}
+
+/// A server answers this session.
+void session::heard_something() {
+  silence_.answered();
+  stop_looking_into_refusals();
+}
+
+/// Its nodes stay until it has expired: there is no connection on which to end it.
+void session::give_up() {
+  log(log_level::error,
+      "the session connected again and again without an answer to any request, probably because the list of its "
+      "watches exceeds jute.maxbuffer of the servers; beginning a new one",
+      {{"session", session_name(info_.id)}, {"connections", silence_.connections()}, {"bytes", watched_bytes_}});
+  most_watched_ = std::max(watched_bytes_ / 2, least_watched);
+  end(session_end::expired);
 }
 
 /// In one history each transaction has a larger zxid than those before.

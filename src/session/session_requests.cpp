@@ -123,7 +123,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
     // A handle that is turned away has lost its connection, also if it has not said so.
     if (is_lost(with.code) && connected_ && turned_away() != 0) return become_disconnected();
     answered_ = true;
-    if (!is_lost(with.code)) silence_.answered();
+    if (!is_lost(with.code)) heard_something();
     answer_refused(id);
     auto request = take(id);
     if (!request.on_reply) return;
@@ -131,7 +131,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
     if (is_of_other_history(request.kind, with) && !closing_) {
       return answer_after_end(request, session_end::data_lost);
     }
-    if (!is_lost(with.code) && !suspects_.empty()) suspects_.acquit(request.shape);
+    if (!is_lost(with.code)) suspects_.acquit(request.shape);
     if (const auto what = evidence_of(request.kind, with.code)) {
       heard_at_ = std::max(heard_at_, request.sent);
       counts_.request.add(monitor_.now() - request.sent);
@@ -209,7 +209,7 @@ void session::answer_everything(reply_code code) {
 void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view path) {
   monitor_.run([&] {
     if (epoch != epoch_) return;
-    silence_.answered();
+    heard_something();
     const std::string key{path};
     // One by one: a callback may forget the watch of another.
     for (const auto last = last_watch_;;) {

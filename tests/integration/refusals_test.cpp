@@ -7,9 +7,12 @@
 #include <latchkey/semaphore.hpp>
 #include <latchkey/transaction.hpp>
 
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -130,6 +133,7 @@ TEST_SUITE("refusals") {
   }
 
   TEST_CASE("a holder whose server begins to demand authentication loses its lock with that reason") {
+    const log_lines log;
     ensemble server{{.servers = 1}};
     client owner{server.connect_string(), quick(10s)};
     mutex lock{owner, "/q"};
@@ -141,6 +145,8 @@ TEST_SUITE("refusals") {
     REQUIRE(eventually([&] { return !held; }));
     CHECK(held.loss() == loss_reason::access_revoked);
     CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::authentication_failed);
+    CHECK(owner.metrics().disconnections < 90);  // though its list of watches is answered first, which says nothing
+    CHECK(log.with("jute.maxbuffer").empty());
     auto options = quick(10s);
     options.authentication = {{"digest", "billing:secret"}};
     client admitted{server.connect_string(), options};
@@ -164,6 +170,50 @@ TEST_SUITE("refusals") {
     CHECK(owner.metrics().disconnections < 15);
     CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::too_large);
     CHECK(kept.held());
+  }
+
+  TEST_CASE("contenders of many locks that are larger than the servers take fail together") {
+    ensemble server{{.servers = 1, .jvm_args = {"-Djute.maxbuffer=700"}}};
+    auto options = quick(10s);
+    options.label = std::string(512, 'x');
+    client owner{server.connect_string(), options};
+    REQUIRE(owner.wait_for_connection(patience()));
+    std::vector<std::jthread> callers;
+    std::atomic<int> refused = 0;
+    for (int i = 0; i < 8; ++i) {
+      callers.emplace_back([&, i] {
+        mutex lock{owner, "/" + std::to_string(i) + std::string(150, 'p')};
+        refused += failure_of([&] { lock.lock(); }).first == errc::too_large ? 1 : 0;
+      });
+    }
+    callers.clear();
+    CHECK(refused == 8);
+    CHECK(owner.metrics().disconnections < 15);
+  }
+
+  TEST_CASE("a list of watches larger than the servers take ends the session, and the next one gets along") {
+    ensemble server{{.servers = 1, .jvm_args = {"-Djute.maxbuffer=12000"}}};
+    proxy net{server.addresses()};
+    const log_lines log;
+    client owner{net.connect_string(), quick(10s)};
+    std::vector<std::unique_ptr<mutex>> locks;
+    const auto lock_them = [&] {
+      for (int i = 0; i < 100; ++i) {
+        locks.push_back(std::make_unique<mutex>(owner, "/" + std::to_string(i) + std::string(100, 'p')));
+        REQUIRE(locks.back()->try_lock_for(patience()));
+      }
+    };
+    lock_them();
+    const auto held = locks.front()->held();
+    net.disconnect();
+    REQUIRE(eventually([&] { return log.with("the list of its watches").size() == 1; }));
+    CHECK(owner.metrics().disconnections < 90);
+    REQUIRE(eventually([&] { return !held; }));
+    locks.clear();
+    lock_them();
+    net.disconnect();
+    REQUIRE(eventually([&] { return owner.metrics().connections > owner.metrics().disconnections; }));
+    CHECK(locks.front()->held());
   }
 
   TEST_CASE("a transaction larger than the servers take fails its call, and the lock is still held") {

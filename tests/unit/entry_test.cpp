@@ -13,12 +13,12 @@ using namespace std::chrono_literals;
 using outcome = detail::waiter::outcome;
 
 struct entry_world {
-  simulation time{1};
+  simulation time;
   fake_ensemble ensemble{time};
   simulated_client one{ensemble};
   simulated_client two{ensemble};
 
-  entry_world() {
+  explicit entry_world(std::uint64_t seed = 1) : time{seed} {
     one.connect();
     two.connect();
   }
@@ -255,6 +255,25 @@ TEST_SUITE("entry") {
     cohort->unlock();
     CHECK_THROWS_AS(w.enter(w.one, *cohort), error);
     cohort->shut();
+  }
+
+  TEST_CASE("so do those of which it hears at the next connection, whose first request is the list of watches") {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      CAPTURE(seed);
+      entry_world w{seed};
+      const auto cohort = w.one.cohort("/q");
+      REQUIRE(w.ends(w.enter(w.one, *cohort), outcome::granted));
+      const auto held = cohort->held();
+      w.time.run_for(1s);
+      w.ensemble.demand_authentication(true);
+      w.one.connector().latest()->lose_connection();
+      REQUIRE(w.time.run_until([&] { return held.loss().has_value(); }, w.time.now() + w.one.session_timeout() / 2));
+      CHECK(held.loss() == loss_reason::access_revoked);
+      CHECK(w.one.run([&] { return w.one.core()->metrics().disconnections; }) < 25);
+      cohort->unlock();
+      CHECK_THROWS_AS(w.enter(w.one, *cohort), error);
+      cohort->shut();
+    }
   }
 
   TEST_CASE("a parent that is reaped as soon as it is there is created again") {

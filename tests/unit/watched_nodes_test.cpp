@@ -56,6 +56,8 @@ struct asking_world : calm_world {
   }
 };
 
+constexpr std::size_t half_of_the_list = 256 * 1024;  // of watches
+
 }  // namespace
 
 TEST_SUITE("watched places") {
@@ -240,7 +242,7 @@ TEST_SUITE("watched places") {
       w.node = each;
       CHECK(w.looks_valid());
     }
-    CHECK(w.size() == watched_nodes::most_bytes / nodes[0].size());
+    CHECK(w.size() == half_of_the_list / nodes[0].size());
     w.one.connector().forget_sent();
     for (int i = 0; i < 3; ++i) CHECK(w.looks_valid());
     CHECK(w.sent(request_kind::check) == 3);
