@@ -3,6 +3,9 @@
 
 /// What latchkey logs.
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,6 +24,7 @@ class log_lines {
       if (level < lowest) return;
       const std::lock_guard guard{to->mutex};
       to->lines.emplace_back(line);
+      to->one_more.notify_all();
     });
   }
   ~log_lines() { set_log_sink({}); }
@@ -33,6 +37,14 @@ class log_lines {
     std::erase_if(found, [&](const std::string& line) { return line.find(words) == std::string::npos; });
     return found;
   }
+  /// @returns whether such a line has been logged, or is within `timeout`.
+  bool wait_for(const std::string& words, std::chrono::milliseconds timeout) const {
+    std::unique_lock guard{lines_->mutex};
+    return lines_->one_more.wait_for(guard, timeout, [&] {
+      return std::any_of(lines_->lines.begin(), lines_->lines.end(),
+                         [&](const std::string& line) { return line.find(words) != std::string::npos; });
+    });
+  }
   std::vector<std::string> all() const {
     const std::lock_guard guard{lines_->mutex};
     return lines_->lines;
@@ -41,6 +53,7 @@ class log_lines {
  private:
   struct state {
     std::mutex mutex;
+    std::condition_variable one_more;
     std::vector<std::string> lines;
   };
   std::shared_ptr<state> lines_ = std::make_shared<state>();  // a line may still be under way at the end
