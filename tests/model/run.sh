@@ -32,7 +32,7 @@ flags=(-w -DSAFETY -DNOFAIR -DVECTORSZ=2048 -DMEMLIM=3000)
 if [[ ${LARGE:-0} == 1 ]]; then
   flags+=(-O1 -DCOLLAPSE) table=24
 elif [[ $model == */lease.pml ]]; then # many states, which are small
-  flags+=(-O1) table=24
+  flags+=(-O2) table=24
 else
   flags+=(-O0) table=20
 fi
