@@ -27,36 +27,38 @@ cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_ki
                lock_counts& counts)
     : shared_entry{std::move(core), std::move(path), kind, counts, options.linger, options.max_hold, options.how},
       most_turns_{options.turns},
-      record_{options.record},
-      owner_{core_, path_, counts_} {
-  line_.ask_for_owner([this] { return owner_.abandoned(); });
+      record_{options.record} {
+  line_.ask_for_owner([this] { return abandoned(); });
 }
 
 // Callers ----------
 
 std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, time_point until) {
+  if (!is_try(until)) refuse_deadlock_with_other(fiber);
   require_working(*core_, path_);
-  if (!is_try(until)) owner_.refuse(fiber);
-  const bool busy = owner_ || !line_.empty();
+  if (!is_try(until)) holders_.refuse(fiber);
+  const bool busy = in_use() || !line_.empty();
   return queue_up(fiber, until, busy || core_->is_cut_off());
 }
 
-void cohort::leave() {
-  if (!owner_) return;
+void cohort::leave(std::uint64_t) {
+  auto* const mine = holders_.only();
+  if (!mine) return;
   const auto now = core_->monitor().now();
-  owner_.end(now);
-  bound_ = bound_ || owner_.state().bound();
+  holders_.end(*mine, now);
+  bound_ = bound_ || mine->grant->bound();
   if (on_downgraded_) {  // another fiber has unlocked meanwhile
     give_up();
     fail_downgrade();
   }
   advance(now);
+  open_gate();
 }
 
 // Turns ----------
 
 void cohort::go_on(time_point now) {
-  if (owner_) return;
+  if (in_use()) return;
   wake();
   if (may_go_on()) {
     if (refresh(now)) granted_at(now);
@@ -87,22 +89,9 @@ void cohort::let_in(time_point now) {
   const auto& next = line_.front();
   counted_ = used_ ? counted_ + 1 : 1;
   const auto [fence, source] = next_turn();
-  owner_.begin(next->fiber, entry_->node(), fence, now);
-  limit_.begin(*this, now);
-  if (asked_to_release_) owner_.state().ask_to_release();
+  const auto& mine = holders_.begin(*this, next->fiber, entry_->node(), fence, now);
+  if (asked_to_release_) mine.grant->ask_to_release();
   line_.grant(next, source, now);
-}
-
-time_point cohort::end_overdue(time_point now) {
-  if (!owner_ || owner_.state().ended()) return never;
-  if (const auto end = limit_.end_of(owner_.state()); now < end) return end;
-  owner_.state().lose(loss_reason::held_too_long);
-  give_up();
-  return never;
-}
-
-void cohort::for_each_grant(const std::function<void(grant_state&)>& what) {
-  if (owner_) what(owner_.state());
 }
 
 void cohort::on_lost(loss_reason why) {
@@ -112,7 +101,7 @@ void cohort::on_lost(loss_reason why) {
 
 void cohort::on_failure(const failure& why) {
   shared_entry::on_failure(why);
-  if (on_downgraded_ && owner_) owner_.state().lose(loss_reason::access_revoked);
+  if (on_downgraded_ && in_use()) holders_.only()->grant->lose(loss_reason::access_revoked);
   fail_downgrade();
 }
 
@@ -121,13 +110,13 @@ void cohort::on_failure(const failure& why) {
 void cohort::downgrade(std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> done) {
   if (!granted()) return done(nullptr, 0);
   on_downgraded_ = std::move(done);
-  owner_.state().release();  // readers of others are let in before we hear that it is done
+  holders_.only()->grant->release();  // readers of others are let in before we hear that it is done
   entry_->downgrade();
 }
 
 void cohort::on_downgraded() {
   const auto now = core_->monitor().now();
-  owner_.end(now);
+  holders_.end(*holders_.only(), now);
   std::exchange(on_downgraded_, {})(release(), turns_);
   advance(now);
 }

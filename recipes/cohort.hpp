@@ -61,29 +61,24 @@ class cohort : public shared_entry, public lock_calls<cohort> {
 
   // With the monitor:
   std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
-  void leave();
-  grant current() const { return owner_.current(); }
-  bool is_owned() const noexcept { return static_cast<bool>(owner_); }
-  bool is_owner(std::uint64_t fiber) const noexcept { return owner_.is(fiber); }
-  owner& holder() noexcept { return owner_; }
-  time_point end_overdue(time_point now) override;
+  hold* holding(std::uint64_t /*fiber*/) noexcept { return holders_.only(); }
+  void leave(std::uint64_t fiber = 0);
 
-  /// @pre is_owned(). The owner's entry becomes that of a reader. `done` is given that entry, or nothing if it was
-  /// lost, and the number of turns it has had.
+  /// @pre it is held. Its entry becomes that of a reader. `done` is given that entry, or nothing if it was lost, and the
+  /// number of turns it has had.
   void downgrade(std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> done);
 
  private:
   friend class lock_calls<cohort>;
 
-  bool in_use() const noexcept override { return is_owned(); }
-  bool closed() const noexcept override { return !owner_ && !bound_; }
-  void for_each_grant(const std::function<void(grant_state&)>& what) override;
+  static constexpr auto call_to_unlock = "unlock()";
+  bool abandoned() const { return holders_.abandoned(); }
+
+  bool closed() const noexcept override { return !in_use() && !bound_; }
   void let_in(time_point now) override;
   void go_on(time_point now) override;
-  void let_go() override {
-    owner_.warn_of_guard();
-    leave();
-  }
+  void let_go() override { leave(); }
+  void on_overdue(hold&) override { give_up(); }
   void on_lost(loss_reason why) override;
   void on_failure(const failure& why) override;
   void on_downgraded() override;
@@ -97,7 +92,6 @@ class cohort : public shared_entry, public lock_calls<cohort> {
   const std::uint32_t most_turns_;
   const std::optional<std::string> record_;
   std::uint32_t counted_ = 0;  // turns of this entry that remote waiters may have waited for
-  owner owner_;
   std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> on_downgraded_;
 };
 

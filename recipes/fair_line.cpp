@@ -12,24 +12,23 @@ fair_line::fair_line(std::shared_ptr<client_core> core, std::string path, const 
       counts_{core_->group(group)},
       how_{how},
       line_{*core_, path_, rule_of(contender_kind::lock), counts_},
-      owner_{core_, path_, counts_},
-      limit_{core_->monitor(), max_hold},
+      holders_{core_, path_, counts_, max_hold},
       anticipation_{how} {
-  line_.ask_for_owner([this] { return owner_.abandoned(); });
+  line_.ask_for_owner([this] { return abandoned(); });
 }
 
 void fair_line::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
     shut_ = true;
-    owner_.warn_of_guard();
+    holders_.warn_of_guards();
     leave();
     while (!places_.empty()) {
       const auto each = places_.back();
       each->give_up();
       if (each->caller_) each->fail(destroyed(path_));
     }
-    limit_.stop();
+    holders_.stop_limit();
   });
 }
 
@@ -47,15 +46,15 @@ std::shared_ptr<fair_place> fair_line::enqueue(duration timeout, std::stop_token
 
 std::shared_ptr<waiter> fair_line::enter(std::uint64_t fiber, time_point until) {
   require_open();
-  if (!is_try(until)) owner_.refuse(fiber);
+  if (!is_try(until)) holders_.refuse(fiber);
   const auto place = std::make_shared<fair_place>(shared_from_this(), patience_of(is_try(until)));
-  const bool hopeless = owner_ || !places_.empty() || core_->is_cut_off();
+  const bool hopeless = !holders_.empty() || !places_.empty() || core_->is_cut_off();
   await(place, fiber, until);
   auto me = place->caller_;
   if (is_try(until) && hopeless) {
     place->conclude(waiter::outcome::refused);
   } else {
-    if (places_.empty() && !owner_) anticipation_.wanted(me->since);
+    if (places_.empty() && holders_.empty()) anticipation_.wanted(me->since);
     add(place);
     place->start();
   }
@@ -69,12 +68,12 @@ void fair_line::cancel(const std::shared_ptr<waiter>& who) {
   place->conclude(waiter::outcome::refused);
 }
 
-void fair_line::leave() {
-  if (!owner_) return;
+void fair_line::leave(std::uint64_t) {
+  auto* const mine = holders_.only();
+  if (!mine) return;
   const auto now = core_->monitor().now();
-  owner_.end(now);
-  const bool closed = !owner_.state().bound();
-  const auto left = std::exchange(owning_place_, nullptr);
+  const auto left = std::static_pointer_cast<fair_place>(holders_.end(*mine, now));
+  const bool closed = !mine->grant->bound();
   const bool last = places_.size() == 1 && anticipation_.left(now);
   if (last && !left->asked_to_release_) {
     former_ = left->leave_for_another(closed);
@@ -86,11 +85,8 @@ void fair_line::leave() {
 }
 
 time_point fair_line::end_overdue(time_point now) {
-  if (!owner_ || owner_.state().ended()) return never;
-  if (const auto end = limit_.end_of(owner_.state()); now < end) return end;
-  owner_.state().lose(loss_reason::held_too_long);
-  std::exchange(owning_place_->entry_, nullptr)->leave();
-  return never;
+  return holders_.end_overdue(
+      now, [](const hold& each) { std::exchange(static_cast<fair_place&>(*each.on).entry_, nullptr)->leave(); });
 }
 
 void fair_line::require_open() const {
@@ -122,18 +118,17 @@ void fair_line::remove(const std::shared_ptr<fair_place>& place) {
 /// The ensemble has granted it.
 void fair_line::turn_of(const std::shared_ptr<fair_place>& place) {
   if (shut_) return;
-  if (owner_) {
+  if (!holders_.empty()) {
     next_ = place;
     return;
   }
   if (!place->caller_ || place->for_place_) return;  // until a call waits for it
   const auto& with = *place->entry_;
   const auto now = core_->monitor().now();
-  owner_.begin(place->caller_->fiber, with.node(), with.fence(with.first_turn()), now);
-  limit_.begin(*this, now);
-  owning_place_ = place;
+  auto& mine = holders_.begin(*this, place->caller_->fiber, with.node(), with.fence(with.first_turn()), now);
+  mine.on = place;
   place->spent_ = true;
-  if (place->asked_to_release_) owner_.state().ask_to_release();
+  if (place->asked_to_release_) mine.grant->ask_to_release();
   line_.count_grant(*place->caller_, with.waited() ? granted_by::queue : granted_by::free_queue, now);
   place->conclude(waiter::outcome::granted);
 }

@@ -16,7 +16,6 @@
 #include "queue/queue_entry.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
-#include "recipes/hold_limit.hpp"
 #include "recipes/lock_object.hpp"
 #include "recipes/rules.hpp"
 
@@ -43,15 +42,17 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   // With the monitor:
   std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
   void cancel(const std::shared_ptr<waiter>& who);
-  void leave();
-  grant current() const { return owner_.current(); }
-  owner& holder() noexcept { return owner_; }
-  /// Of its `hold_limit`.
+  hold* holding(std::uint64_t /*fiber*/) noexcept { return holders_.only(); }
+  void leave(std::uint64_t fiber = 0);
+  /// Of the limit of its holders.
   time_point end_overdue(time_point now);
 
  private:
   friend class fair_place;
   friend class lock_calls<fair_line>;
+
+  static constexpr auto call_to_unlock = "unlock()";
+  bool abandoned() const { return holders_.abandoned(); }
 
   void require_open() const;
   void await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, time_point until);
@@ -68,9 +69,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
   const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
   wait_list line_;                                   // the calls that wait; their order does not matter
   std::vector<std::shared_ptr<fair_place>> places_;  // in no order
-  owner owner_;
-  hold_limit limit_;
-  std::shared_ptr<fair_place> owning_place_;
+  lock_holders holders_;
   anticipation anticipation_;
   std::unique_ptr<kept_node> former_;
   std::shared_ptr<fair_place> next_;  // its turn has come, but the caller that lost the lock has not unlocked it
@@ -116,6 +115,7 @@ class fair_place final : public entry_listener, public std::enable_shared_from_t
   std::shared_ptr<queue_entry> step_out();
   void conclude(waiter::outcome what);
   void fail(const failure& why);
+  hold* holding() const noexcept;
   void require_place() const;
   failure place_lost() const;
   [[noreturn]] void raise_refused() const;

@@ -92,7 +92,7 @@ std::shared_ptr<waiter> fair_place::begin_to_queue_again(std::uint64_t fiber) {
 
 std::shared_ptr<waiter> fair_place::begin_to_wait(std::uint64_t fiber, time_point until) {
   require_place();
-  line_->owner_.refuse(fiber);
+  line_->holders_.refuse(fiber);
   line_->await(shared_from_this(), fiber, until);
   auto me = caller_;
   if (entry_->granted() && entry_->refresh()) line_->turn_of(shared_from_this());
@@ -185,14 +185,20 @@ void fair_place::on_refused() {
   conclude(waiter::outcome::refused);
 }
 
+/// @returns what its caller holds.
+hold* fair_place::holding() const noexcept {
+  auto* const mine = line_->holders_.only();
+  return mine && mine->on.get() == this ? mine : nullptr;
+}
+
 void fair_place::on_suspect() {
-  if (line_->owning_place_.get() == this) line_->owner_.state().suspect();
+  if (const auto* const mine = holding()) mine->grant->suspect();
 }
 
 void fair_place::on_lost(loss_reason why) {
-  if (line_->owning_place_.get() == this) {
+  if (const auto* const mine = holding()) {
     entry_ = nullptr;
-    return line_->owner_.state().lose(why);
+    return mine->grant->lose(why);
   }
   if (how_ == patience::keep) return on_refused();
   if (line_->next_.get() == this) line_->next_ = nullptr;
@@ -208,7 +214,7 @@ void fair_place::on_failed(const failure& why) {
 
 void fair_place::on_asked_to_release() {
   asked_to_release_ = true;
-  if (line_->owning_place_.get() == this) line_->owner_.state().ask_to_release();
+  if (const auto* const mine = holding()) mine->grant->ask_to_release();
 }
 
 }  // namespace latchkey::detail

@@ -53,11 +53,10 @@ group_lock::group_lock(std::shared_ptr<client_core> core, std::vector<group_memb
       path_{members_.front().path},
       counts_{core_->group(options.group)},
       line_{*core_, path_, rule_of(members_.front().kind), counts_},
-      owner_{core_, path_, counts_},
-      limit_{core_->monitor(), options.max_hold} {
+      holders_{core_, path_, counts_, options.max_hold} {
   if (options.max_hold < duration::zero())
     throw error{errc::bad_option, "the option max_hold must not be negative", path_};
-  line_.ask_for_owner([this] { return owner_.abandoned(); });
+  line_.ask_for_owner([this] { return abandoned(); });
   line_.when_long([this](duration waited, std::size_t calls) {
     for (const auto index : places_ ? places_->waiting() : std::vector<std::size_t>{}) {
       look_into_long_wait(*core_, members_[index].path, rule_of(members_[index].kind), waited, calls);
@@ -70,17 +69,17 @@ void group_lock::shut() noexcept {
   core_->monitor().run([this] {
     shut_ = true;
     line_.fail_all(destroyed(path_));
-    owner_.warn_of_guard();
+    holders_.warn_of_guards();
     leave();
     give_up();
     rest();
-    limit_.stop();
+    holders_.stop_limit();
   });
 }
 
 std::optional<std::size_t> group_lock::held_index() {
   return core_->monitor().run_unless_forked([this]() -> std::optional<std::size_t> {
-    if (!owner_) return std::nullopt;
+    if (holders_.empty()) return std::nullopt;
     return index_;
   });
 }
@@ -96,15 +95,15 @@ void group_lock::release_grant(std::uint64_t holder, const grant& what) noexcept
 std::shared_ptr<waiter> group_lock::enter(std::uint64_t fiber, time_point until) {
   require_working(*core_, path_);
   if (shut_) throw_destroyed(path_);
-  if (!is_try(until)) owner_.refuse(fiber);
-  const bool hopeless = owner_ || !line_.empty() || core_->is_cut_off();
+  if (!is_try(until)) holders_.refuse(fiber);
+  const bool hopeless = !holders_.empty() || !line_.empty() || core_->is_cut_off();
   auto me = line_.add(fiber, until, *this);
   if (observing_ == 0) observing_ = core_->add_observer(*this);
   me->entering = true;
   if (is_try(until) && hopeless) {
     line_.conclude(me, waiter::outcome::refused);
     rest();
-  } else if (line_.size() == 1 && !owner_) {
+  } else if (line_.size() == 1 && holders_.empty()) {
     take();
   }
   me->entering = false;
@@ -114,24 +113,20 @@ std::shared_ptr<waiter> group_lock::enter(std::uint64_t fiber, time_point until)
 void group_lock::cancel(const std::shared_ptr<waiter>& who) {
   if (who->what != waiter::outcome::waiting) return;
   line_.conclude(who, waiter::outcome::refused);
-  if (line_.empty() && !owner_) give_up();
+  if (line_.empty() && holders_.empty()) give_up();
   rest();
 }
 
-void group_lock::leave() {
-  if (!owner_) return;
-  owner_.end(core_->monitor().now());
+void group_lock::leave(std::uint64_t) {
+  if (holders_.empty()) return;
+  holders_.end(*holders_.only(), core_->monitor().now());
   give_up();
   if (!line_.empty()) take();
   rest();
 }
 
 time_point group_lock::end_overdue(time_point now) {
-  if (!owner_ || owner_.state().ended()) return never;
-  if (const auto end = limit_.end_of(owner_.state()); now < end) return end;
-  owner_.state().lose(loss_reason::held_too_long);
-  give_up();
-  return never;
+  return holders_.end_overdue(now, [this](const hold&) { give_up(); });
 }
 
 /// For the first that waits. @pre it has no places
@@ -146,9 +141,9 @@ void group_lock::give_up() {
 
 /// An object that is not used is not told of anything, and has no timer that would outlive it.
 void group_lock::rest() {
-  if (!line_.empty() || owner_) return;
+  if (!line_.empty() || !holders_.empty()) return;
   core_->remove_observer(std::exchange(observing_, 0));
-  limit_.stop();
+  holders_.stop_limit();
 }
 
 // Of its places ----------
@@ -161,11 +156,9 @@ void group_lock::on_granted() {
   nodes.erase(nodes.begin());
   if (goal_ == group_goal::first) {
     index_ = places_->index();
-    owner_.rename(members_[index_].path);
+    holders_.rename(members_[index_].path);
   }
-  owner_.begin(next->fiber, node, places_->fence(), now);
-  owner_.state().rest_on(std::move(nodes));
-  limit_.begin(*this, now);
+  holders_.begin(*this, next->fiber, node, places_->fence(), now).grant->rest_on(std::move(nodes));
   line_.grant(next, places_->waited() ? granted_by::queue : granted_by::free_queue, now);
 }
 
@@ -176,21 +169,21 @@ void group_lock::on_refused() {
   rest();
 }
 
-void group_lock::on_suspect() { owner_.state().suspect(); }
+void group_lock::on_suspect() { holders_.only()->grant->suspect(); }
 
 void group_lock::on_lost(loss_reason why) {
   places_ = nullptr;
-  owner_.state().lose(why);
+  holders_.only()->grant->lose(why);
 }
 
 void group_lock::on_failed(const failure& why) {
   places_ = nullptr;
-  if (owner_) owner_.state().lose(loss_reason::access_revoked);
+  if (!holders_.empty()) holders_.only()->grant->lose(loss_reason::access_revoked);
   line_.fail_all(why.at(path_));
   rest();
 }
 
-void group_lock::on_asked_to_release() { owner_.state().ask_to_release(); }
+void group_lock::on_asked_to_release() { holders_.only()->grant->ask_to_release(); }
 
 /// Of the client. Its grants have ended by then.
 void group_lock::on_failure(const failure& why) {

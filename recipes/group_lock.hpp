@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "queue/wait_list.hpp"
-#include "recipes/hold_limit.hpp"
 #include "recipes/lock_object.hpp"
 #include "recipes/place_group.hpp"
 
@@ -45,14 +44,16 @@ class group_lock final : public lock_calls<group_lock>,
   // With the monitor:
   std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
   void cancel(const std::shared_ptr<waiter>& who);
-  void leave();
-  grant current() const { return owner_.current(); }
-  owner& holder() noexcept { return owner_; }
-  /// Of its `hold_limit`.
+  hold* holding(std::uint64_t /*fiber*/) noexcept { return holders_.only(); }
+  void leave(std::uint64_t fiber = 0);
+  /// Of the limit of its holders.
   time_point end_overdue(time_point now);
 
  private:
   friend class lock_calls<group_lock>;
+
+  static constexpr auto call_to_unlock = "unlock()";
+  bool abandoned() const { return holders_.abandoned(); }
 
   void on_granted() override;
   void on_refused() override;
@@ -75,8 +76,7 @@ class group_lock final : public lock_calls<group_lock>,
   const std::string path_;
   lock_counts& counts_;
   wait_list line_;
-  owner owner_;
-  hold_limit limit_;
+  lock_holders holders_;
   std::shared_ptr<place_group> places_;  // of the holder, or of the first that waits
   std::size_t index_ = 0;                // of goal `first`: the member that is held
   std::uint64_t observing_ = 0;          // while it is used

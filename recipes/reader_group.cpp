@@ -4,12 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "recipes/lock_object.hpp"
-
 namespace latchkey::detail {
 namespace {
-
-constexpr std::size_t most_spare = 64;
 
 /// Of one place: a token has no room for more than twice as many.
 constexpr std::uint32_t most_turns = 1u << 31;
@@ -61,8 +57,9 @@ reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, 
 // Callers ----------
 
 std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, time_point until) {
+  if (!is_try(until)) refuse_deadlock_with_other(fiber);
   require_working(*core_, path_);
-  const bool reading = is_reading(fiber);
+  const bool reading = holders_.find(fiber) != nullptr;
   if (reading && !is_try(until)) {
     // If a writer came in between, both would wait for ever.
     refuse_deadlock(path_, "already holds the lock as a reader; call unlock_shared() first");
@@ -70,67 +67,35 @@ std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, time_point unti
   return queue_up(fiber, until, reading || state_ == state::delayed);
 }
 
-bool reader_group::leave(std::uint64_t fiber) {
-  auto left = members_.extract(fiber);
-  if (left.empty()) return false;
+void reader_group::leave(std::uint64_t fiber) {
+  auto* const mine = holders_.find(fiber);
+  if (!mine) return;
   const auto now = core_->monitor().now();
-  left.mapped().grant->release(now);
-  if (leave_place(left.mapped())) rest_if_unwanted(now);
-  if (spare_.size() < most_spare) spare_.push_back(std::move(left));
-  return true;
+  if (leave_place(holders_.end(*mine, now))) rest_if_unwanted(now);
+  open_gate();
 }
 
 /// @returns whether it was the last reader of the shared entry.
-bool reader_group::leave_place(member& who) {
-  const auto where = std::exchange(who.where, nullptr);
+bool reader_group::leave_place(std::shared_ptr<entry_listener> left) {
+  const auto where = std::static_pointer_cast<place>(std::move(left));
   if (!where || --where->members != 0) return false;
   where->end();
   return where == newest_;
 }
 
 /// The entry stays for the other readers.
-time_point reader_group::end_overdue(time_point now) {
-  auto next = never;
-  bool unused = false;
-  for (auto& [fiber, each] : members_) {
-    if (each.grant->ended()) continue;
-    if (const auto end = limit_.end_of(*each.grant); now < end) {
-      next = std::min(next, end);
-      continue;
-    }
-    each.grant->lose(loss_reason::held_too_long);
-    unused |= leave_place(each);
-  }
-  if (unused) {
-    give_up();
-    if (!line_.empty()) take();
-  }
-  return next;
-}
-
-bool reader_group::unlocks(std::uint64_t fiber) const {
-  const auto at = members_.find(fiber);
-  return at != members_.end() && !at->second.guarded;
-}
-
-void reader_group::rename(std::uint64_t before, std::uint64_t after) {
-  auto moved = members_.extract(before);
-  moved.key() = after;
-  members_.insert(std::move(moved));
+void reader_group::on_overdue(hold& which) {
+  if (!leave_place(std::exchange(which.on, nullptr))) return;
+  give_up();
+  if (!line_.empty()) take();
 }
 
 void reader_group::let_go() {
-  const auto holds = [](const auto& each) { return each.second.guarded && !each.second.grant->ended(); };
-  if (std::any_of(members_.begin(), members_.end(), holds)) log_guard_left(path_);
-  for (auto& [fiber, each] : std::exchange(members_, {})) {
+  holders_.for_each([this](hold& each) {
     each.grant->release();
-    if (each.where) each.where->end();
-  }
-}
-
-grant reader_group::current(std::uint64_t fiber) const {
-  const auto at = members_.find(fiber);
-  return at == members_.end() ? grant{} : at->second.grant->as_grant();
+    leave_place(std::exchange(each.on, nullptr));
+  });
+  holders_.clear();
 }
 
 void reader_group::adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber) {
@@ -198,24 +163,11 @@ void reader_group::join_all(time_point now) {
   }
 }
 
-/// What a member needs is used again by later ones: joining allocates nothing.
 void reader_group::join(const std::shared_ptr<place>& where, std::uint64_t fiber, const std::string& node,
                         fencing_token fence, time_point now) {
-  auto at = members_.end();
-  if (spare_.empty()) {
-    at = members_.emplace(fiber, member{}).first;
-  } else {
-    auto again = std::move(spare_.back());
-    spare_.pop_back();
-    again.key() = fiber;
-    at = members_.insert(std::move(again)).position;
-  }
-  auto& mine = at->second;
-  mine.where = where;
-  mine.guarded = false;
+  auto& mine = holders_.begin(*this, fiber, node, fence, now);
+  mine.on = where;
   ++where->members;
-  begin_grant(mine.grant, core_, path_, counts_, node, fence, now);
-  limit_.begin(*this, now);
   if (where == newest_ && asked_to_release_) mine.grant->ask_to_release();
 }
 
@@ -252,9 +204,9 @@ void reader_group::on_lost(loss_reason why) {
 }
 
 void reader_group::for_members_of(const place& where, const std::function<void(grant_state&)>& what) {
-  for (const auto& [fiber, each] : members_) {
-    if (each.where.get() == &where) what(*each.grant);
-  }
+  holders_.for_each([&](hold& each) {
+    if (each.on.get() == &where) what(*each.grant);
+  });
 }
 
 }  // namespace latchkey::detail

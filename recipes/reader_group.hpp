@@ -7,8 +7,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
 #include "recipes/shared_entry.hpp"
 
@@ -25,37 +23,24 @@ struct readers_options {
 /// request (with a proof, if none is fresh): as long as no remote contender waits for the readers to end, and for a
 /// bounded time otherwise. A later reader takes a new place, behind those that wait; the earlier one ends with the last
 /// of its readers. Each reader has a grant and a token of its own. With the monitor held.
-class reader_group final : public shared_entry {
+class reader_group final : public shared_entry, public lock_calls<reader_group> {
  public:
   /// @param path as the user calls it; below the chroot
   reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options);
 
   std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
-  /// @returns whether the fiber was reading.
-  bool leave(std::uint64_t fiber);
-
-  bool is_reading(std::uint64_t fiber) const { return members_.contains(fiber); }
-  /// @returns whether `unlock_shared()` on this fiber is for it: not if it has a guard.
-  bool unlocks(std::uint64_t fiber) const;
-  /// @pre is_reading(fiber). It has a guard, which alone ends its reading.
-  void give_guard(std::uint64_t fiber) { members_.at(fiber).guarded = true; }
-  /// @pre is_reading(before). Its guard has been moved.
-  void rename(std::uint64_t before, std::uint64_t after);
-  bool any() const noexcept { return !members_.empty(); }
-  grant current(std::uint64_t fiber) const;
+  hold* holding(std::uint64_t fiber) noexcept { return holders_.find(fiber); }
+  void leave(std::uint64_t fiber);
 
   /// The fiber becomes a reader of the entry `granted`, in which writers have had `turns` turns.
   void adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber);
-  time_point end_overdue(time_point now) override;
 
  private:
+  friend class lock_calls<reader_group>;
   class place;
-  struct member {
-    std::shared_ptr<place> where;  // empty: it has held for too long
-    std::shared_ptr<grant_state> grant;
-    bool guarded = false;
-  };
-  using members = std::unordered_map<std::uint64_t, member>;  // by their fibers
+
+  static constexpr auto call_to_unlock = "unlock_shared()";
+  static bool abandoned() { return false; }
 
   bool in_use() const noexcept override;
   void for_each_grant(const std::function<void(grant_state&)>& what) override { for_members_of(*newest_, what); }
@@ -63,6 +48,7 @@ class reader_group final : public shared_entry {
   void go_on(time_point now) override;
   void let_go() override;
   void granted_at(time_point now) override;
+  void on_overdue(hold& which) override;
   void on_unconfirmed() override;
   void on_lost(loss_reason why) override;
   void on_remote_waiters() override;
@@ -70,15 +56,13 @@ class reader_group final : public shared_entry {
   void join_all(time_point now);
   void join(const std::shared_ptr<place>& where, std::uint64_t fiber, const std::string& node, fencing_token fence,
             time_point now);
-  bool leave_place(member& who);
+  bool leave_place(std::shared_ptr<entry_listener> left);
   void take_another();
   void for_members_of(const place& where, const std::function<void(grant_state&)>& what);
 
   const duration share_for_;
   time_point shared_until_ = never;
   std::shared_ptr<place> newest_;  // of the shared entry
-  members members_;
-  std::vector<members::node_type> spare_;
 };
 
 }  // namespace latchkey::detail

@@ -11,7 +11,7 @@ shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, 
       path_{std::move(path)},
       counts_{counts},
       line_{*core_, path_, rule_of(kind), counts_},
-      limit_{core_->monitor(), max_hold},
+      holders_{core_, path_, counts_, max_hold},
       absolute_{std::make_shared<const std::string>(core_->absolute(path_))},
       remote_waiters_{std::make_shared<remote_waiters>(
           *core_, *absolute_, rule_of(kind), [this](std::string_view node) { return entry_ && entry_->node() == node; },
@@ -29,6 +29,8 @@ void shared_entry::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
     line_.fail_all(destroyed(path_));
+    other_ = nullptr;
+    holders_.warn_of_guards();
     let_go();
     give_up();
     retire();
@@ -37,7 +39,7 @@ void shared_entry::shut() noexcept {
 
 void shared_entry::retire() {
   core_->remove_observer(observing_);
-  limit_.stop();
+  holders_.stop_limit();
 }
 
 // Callers ----------
@@ -70,6 +72,19 @@ void shared_entry::advance(time_point now) {
   if (line_.empty()) return rest_if_unwanted(now);
   if (granted()) return go_on(now);
   if (!entry_ && !in_use()) take();
+}
+
+void shared_entry::exclude(shared_entry& other, const char* why) {
+  other_ = &other;
+  why_not_both_ = why;
+}
+
+void shared_entry::refuse_deadlock_with_other(std::uint64_t fiber) const {
+  if (other_ && other_->holders_.find(fiber)) refuse_deadlock(path_, why_not_both_);
+}
+
+void shared_entry::open_gate() {
+  if (other_ && holders_.empty()) other_->gate_opened();
 }
 
 void shared_entry::gate_opened() {
@@ -176,6 +191,10 @@ void shared_entry::on_refused() {
   line_.refuse_tries();
   release();
   if (!line_.empty()) take();  // those who came meanwhile are in no hurry
+}
+
+void shared_entry::for_each_grant(const std::function<void(grant_state&)>& what) {
+  holders_.for_each([&](hold& each) { what(*each.grant); });
 }
 
 void shared_entry::on_suspect() {

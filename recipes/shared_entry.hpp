@@ -13,7 +13,7 @@
 #include "queue/remote_waiters.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
-#include "recipes/hold_limit.hpp"
+#include "recipes/lock_object.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
@@ -40,12 +40,16 @@ class shared_entry : public entry_listener, public session_observer, public std:
 
   void cancel(const std::shared_ptr<waiter>& who);
 
-  /// No caller is let in while `open` returns false, even if the entry is granted; `gate_opened()` asks again.
-  void gate(std::function<bool()> open) { gate_ = std::move(open); }
+  /// No caller is let in while one holds `other`, an object at the same path, even if the entry is granted.
+  /// @param why a caller that holds `other` would wait for itself; see `refuse_deadlock`
+  void exclude(shared_entry& other, const char* why);
+  /// The other one has no holders.
   void gate_opened();
 
-  /// Of its `hold_limit`. What is ended is lost: its callers keep their turns until they unlock.
-  virtual time_point end_overdue(time_point now) = 0;
+  /// Of the limit of its holders.
+  time_point end_overdue(time_point now) {
+    return holders_.end_overdue(now, [this](hold& each) { on_overdue(each); });
+  }
 
   /// @returns whether nothing is missed if it is destroyed: no call waits or holds, and there is no entry.
   bool idle() const noexcept { return !entry_ && line_.empty() && !in_use(); }
@@ -70,9 +74,12 @@ class shared_entry : public entry_listener, public session_observer, public std:
                duration linger, duration max_hold, hand_off how = hand_off::ensemble);
   ~shared_entry() = default;
 
-  /// @returns whether callers hold it.
-  virtual bool in_use() const noexcept = 0;
-  virtual void for_each_grant(const std::function<void(grant_state&)>& what) = 0;
+  /// @returns whether callers hold it by the entry.
+  virtual bool in_use() const noexcept { return !holders_.empty(); }
+  /// That one is a holder no more; what it rests on is of no use to it.
+  virtual void on_overdue(hold& which) = 0;
+  /// Of those by which callers hold the entry.
+  virtual void for_each_grant(const std::function<void(grant_state&)>& what);
   /// Calls wait, and the entry has just been granted, or proved again.
   virtual void let_in(time_point now) = 0;
   /// Calls wait, and the entry has been granted before: may they use it, too?
@@ -114,7 +121,11 @@ class shared_entry : public entry_listener, public session_observer, public std:
   turn next_turn();
 
   bool granted() const noexcept { return state_ == state::granted || state_ == state::resting; }
-  bool gate_open() const { return !gate_ || gate_(); }
+  bool gate_open() const noexcept { return !other_ || other_->holders_.empty(); }
+  /// Of the other one, if none holds this one.
+  void open_gate();
+  /// Throws if `fiber` holds the other one: it would wait for itself.
+  void refuse_deadlock_with_other(std::uint64_t fiber) const;
 
   void on_granted() override { granted_at(core_->monitor().now()); }
   virtual void granted_at(time_point now);
@@ -125,7 +136,7 @@ class shared_entry : public entry_listener, public session_observer, public std:
   const std::string path_;
   lock_counts& counts_;
   wait_list line_;
-  hold_limit limit_;
+  lock_holders holders_;
   const std::shared_ptr<const std::string> absolute_;
   const std::shared_ptr<remote_waiters> remote_waiters_;
   std::shared_ptr<queue_entry> entry_;
@@ -156,7 +167,8 @@ class shared_entry : public entry_listener, public session_observer, public std:
   timer_id timer_;    // of one rest or more: it goes on when the entry is used again
   anticipation anticipation_;
   std::unique_ptr<kept_node> former_;
-  std::function<bool()> gate_;
+  shared_entry* other_ = nullptr;  // see `exclude`
+  const char* why_not_both_ = nullptr;
 };
 
 }  // namespace latchkey::detail

@@ -23,33 +23,33 @@ shared_mutex::~shared_mutex() { state_->shut(); }
 // To write ----------
 
 bool shared_mutex::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return state_->acquire(timeout, std::move(stop));
+  return state_->writers().acquire(timeout, std::move(stop));
 }
 
 guard shared_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return state_->acquire_guard(timeout, std::move(stop));
+  return state_->writers().acquire_guard(timeout, std::move(stop));
 }
 
-void shared_mutex::unlock() noexcept { state_->unlock(); }
+void shared_mutex::unlock() noexcept { state_->writers().unlock(); }
 
 // To read ----------
 
 bool shared_mutex::take_shared(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return state_->acquire_shared(timeout, std::move(stop));
+  return state_->readers().acquire(timeout, std::move(stop));
 }
 
 guard shared_mutex::take_shared_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return state_->acquire_shared_guard(timeout, std::move(stop));
+  return state_->readers().acquire_guard(timeout, std::move(stop));
 }
 
-void shared_mutex::unlock_shared() noexcept { state_->unlock_shared(); }
+void shared_mutex::unlock_shared() noexcept { state_->readers().unlock(); }
 
 void shared_mutex::downgrade() { state_->downgrade(); }
 
 guard shared_mutex::downgrade(guard writing) { return state_->downgrade(writing.grant()); }
 
-grant shared_mutex::held() const { return state_->held(); }
+grant shared_mutex::held() const { return state_->writers().held(); }
 
-grant shared_mutex::held_shared() const { return state_->held_shared(); }
+grant shared_mutex::held_shared() const { return state_->readers().held(); }
 
 }  // namespace latchkey

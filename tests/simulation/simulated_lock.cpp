@@ -93,7 +93,8 @@ simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detai
     if (turns_) return turns_->enter(fiber, until);
     if (fair_) return fair_->enter(fiber, until);
     if (group_) return group_->enter(fiber, until);
-    return what == contender_kind::read ? shared_->enter_shared(fiber, until) : shared_->enter(fiber, until);
+    return what == contender_kind::read ? shared_->readers().enter(fiber, until)
+                                        : shared_->writers().enter(fiber, until);
   });
 }
 
@@ -104,7 +105,7 @@ void simulated_lock::cancel(const call& who, mode what) {
     if (turns_) return turns_->cancel(who);
     if (fair_) return fair_->cancel(who);
     if (group_) return group_->cancel(who);
-    return what == contender_kind::read ? shared_->cancel_shared(who) : shared_->cancel(who);
+    return what == contender_kind::read ? shared_->readers().cancel(who) : shared_->writers().cancel(who);
   });
 }
 
@@ -114,8 +115,8 @@ void simulated_lock::leave(std::uint64_t fiber, mode what) {
     if (turns_) return turns_->leave();
     if (fair_) return fair_->leave();
     if (group_) return group_->leave();
-    if (what == contender_kind::write) return shared_->leave();
-    shared_->leave_shared(fiber);
+    if (what == contender_kind::write) return shared_->writers().leave();
+    shared_->readers().leave(fiber);
   });
 }
 
@@ -129,7 +130,7 @@ grant simulated_lock::current(std::uint64_t fiber, mode what) {
     if (turns_) return turns_->current();
     if (fair_) return fair_->current();
     if (group_) return group_->current();
-    return what == contender_kind::read ? shared_->current_shared(fiber) : shared_->current();
+    return what == contender_kind::read ? shared_->readers().current(fiber) : shared_->writers().current();
   });
 }
 
