@@ -3,34 +3,33 @@
 
 #include <utility>
 
-#include "recipes/group_lock.hpp"
+#include "recipes/joint_lock.hpp"
 
 namespace latchkey {
 
 any_lock::any_lock(client& owner, std::vector<std::string> paths, any_lock_options options) {
   std::vector<detail::group_member> members;
   for (auto& each : paths) members.push_back({std::move(each), detail::contender_kind::lock});
-  group_ = std::make_shared<detail::group_lock>(
-      owner.core(), std::move(members), detail::group_goal::first, most_paths,
-      detail::group_options{std::move(options.group), detail::saturate(options.max_hold)});
+  lock_ = std::make_shared<detail::joint_lock>(owner.core(), std::move(members), detail::group_goal::first, most_paths,
+                                               options.group, detail::saturate(options.max_hold));
 }
 
-any_lock::~any_lock() { group_->shut(); }
+any_lock::~any_lock() { lock_->shut(); }
 
 bool any_lock::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return group_->acquire(timeout, std::move(stop));
+  return lock_->acquire(timeout, std::move(stop));
 }
 
 guard any_lock::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return group_->acquire_guard(timeout, std::move(stop));
+  return lock_->acquire_guard(timeout, std::move(stop));
 }
 
-void any_lock::unlock() noexcept { group_->unlock(); }
+void any_lock::unlock() noexcept { lock_->unlock(); }
 
-std::optional<std::size_t> any_lock::index() const { return group_->held_index(); }
+std::optional<std::size_t> any_lock::index() const { return lock_->held_index(); }
 
-grant any_lock::held() const { return group_->held(); }
+grant any_lock::held() const { return lock_->held(); }
 
-const std::string& any_lock::path() const noexcept { return group_->path(); }
+const std::string& any_lock::path() const noexcept { return lock_->path(); }
 
 }  // namespace latchkey

@@ -35,7 +35,7 @@ cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_ki
 
 std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, time_point until) {
   if (!is_try(until)) refuse_deadlock_with_other(fiber);
-  require_working(*core_, path_);
+  require_open();
   if (!is_try(until)) holders_.refuse(fiber);
   const bool busy = in_use() || !line_.empty();
   return queue_up(fiber, until, busy || core_->is_cut_off());
@@ -88,8 +88,10 @@ bool cohort::may_go_on() {
 void cohort::let_in(time_point now) {
   const auto& next = line_.front();
   counted_ = used_ ? counted_ + 1 : 1;
+  if (const auto* const won = place_->won()) holders_.rename(*won);
   const auto [fence, source] = next_turn();
-  const auto& mine = holders_.begin(*this, next->fiber, entry_->node(), fence, now);
+  const auto& mine = holders_.begin(*this, next->fiber, place_->node(), fence, now);
+  if (auto others = place_->other_nodes(); !others.empty()) mine.grant->rest_on(std::move(others));
   if (asked_to_release_) mine.grant->ask_to_release();
   line_.grant(next, source, now);
 }
@@ -107,11 +109,11 @@ void cohort::on_failure(const failure& why) {
 
 // From writer to reader ----------
 
-void cohort::downgrade(std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> done) {
+void cohort::downgrade(std::function<void(std::shared_ptr<place>, std::uint32_t)> done) {
   if (!granted()) return done(nullptr, 0);
   on_downgraded_ = std::move(done);
   holders_.only()->grant->release();  // readers of others are let in before we hear that it is done
-  entry_->downgrade();
+  static_cast<queue_entry&>(*place_).downgrade();
 }
 
 void cohort::on_downgraded() {

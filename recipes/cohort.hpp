@@ -64,9 +64,9 @@ class cohort : public shared_entry, public lock_calls<cohort> {
   hold* holding(std::uint64_t /*fiber*/) noexcept { return holders_.only(); }
   void leave(std::uint64_t fiber = 0);
 
-  /// @pre it is held. Its entry becomes that of a reader. `done` is given that entry, or nothing if it was lost, and the
-  /// number of turns it has had.
-  void downgrade(std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> done);
+  /// @pre it is held, and its place is an entry, which becomes that of a reader. `done` is given it, or nothing if it was
+  /// lost, and the number of turns it has had.
+  void downgrade(std::function<void(std::shared_ptr<place>, std::uint32_t)> done);
 
  private:
   friend class lock_calls<cohort>;
@@ -92,7 +92,7 @@ class cohort : public shared_entry, public lock_calls<cohort> {
   const std::uint32_t most_turns_;
   const std::optional<std::string> record_;
   std::uint32_t counted_ = 0;  // turns of this entry that remote waiters may have waited for
-  std::function<void(std::shared_ptr<queue_entry>, std::uint32_t)> on_downgraded_;
+  std::function<void(std::shared_ptr<place>, std::uint32_t)> on_downgraded_;
 };
 
 }  // namespace latchkey::detail

@@ -78,7 +78,6 @@ election::election(client& owner, std::string path, election_options options)
   // The term is the czxid of a node: others read it there. So no node serves two terms.
   candidate_ = std::make_shared<cohort>(core_, path_, as_latch ? contender_kind::latch : contender_kind::lock,
                                         cohort_options{.turns = 0, .group = std::move(options.group), .record = id_});
-  candidate_->open();
 }
 
 election::~election() { candidate_->shut(); }

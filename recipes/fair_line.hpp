@@ -76,7 +76,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
 };
 
 /// A place in the line, and the call that waits for it. With the monitor held, except where stated.
-class fair_place final : public entry_listener, public std::enable_shared_from_this<fair_place> {
+class fair_place final : public place_listener, public std::enable_shared_from_this<fair_place> {
  public:
   fair_place(std::shared_ptr<fair_line> line, patience how) : line_{std::move(line)}, how_{how} {}
 

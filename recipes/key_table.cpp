@@ -121,7 +121,7 @@ guard key_table::take(std::string_view key, duration timeout, std::stop_token st
   return if_agreed(lock->guard_of_holder(), timeout, end, std::move(stop));
 }
 
-guard key_table::take(group_lock& several, duration timeout, std::stop_token stop) {
+guard key_table::take(joint_lock& several, duration timeout, std::stop_token stop) {
   auto& monitor = core_->monitor();
   const auto end = deadline_after(monitor.now(), timeout);
   const bool taken = detail::call(
@@ -158,8 +158,8 @@ key_table::group key_table::group_of(std::span<const std::string_view> keys, gro
     throw error{errc::bad_option, fmt::format("{} keys; take at most {} together", members.size(), most_keys),
                 keys_.root()};
   }
-  made.lock = std::make_shared<group_lock>(core_, std::move(members), goal, most_keys,
-                                           group_options{options_.group, options_.max_hold});
+  made.lock =
+      std::make_shared<joint_lock>(core_, std::move(members), goal, most_keys, options_.group, options_.max_hold);
   core_->monitor().run([&] { remember(made.lock); });
   return made;
 }
@@ -175,10 +175,7 @@ std::shared_ptr<key_table::key_lock> key_table::find(const std::string& name) {
   forget_idle();
   auto& lock = locks_[name];
   if (!lock) lock = std::make_shared<key_lock>(*this, name);
-  if (!std::exchange(lock->used, true)) {
-    lock->begin();
-    ++used_;
-  }
+  if (!std::exchange(lock->used, true)) ++used_;
   return lock;
 }
 
@@ -195,7 +192,6 @@ key_table::call key_table::enter(const std::string& name, std::uint64_t fiber, t
   contract_->ask();  // ahead of the call's own requests, and so is the answer
   auto lock = find(name);
   auto me = lock->enter(fiber, until);
-  if (lock->idle()) drop(*lock);  // a try that is refused at once
   return {std::move(lock), std::move(me)};
 }
 
@@ -203,7 +199,6 @@ key_table::call key_table::enter(const std::string& name, std::uint64_t fiber, t
 void key_table::drop(key_lock& idle) {
   const auto at = locks_.find(idle.name());
   if (at == locks_.end() || at->second.get() != &idle || !idle.used) return;
-  idle.retire();
   idle.used = false;
   --used_;
   idle.since = core_->monitor().now();
@@ -211,7 +206,7 @@ void key_table::drop(key_lock& idle) {
   forget_idle();
 }
 
-void key_table::remember(const std::shared_ptr<group_lock>& several) {
+void key_table::remember(const std::shared_ptr<joint_lock>& several) {
   if (groups_.size() >= enough_) {
     std::erase_if(groups_, [](const auto& each) { return each.expired(); });
     enough_ = 2 * groups_.size() + 64;

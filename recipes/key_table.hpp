@@ -16,7 +16,7 @@
 
 #include "recipes/cohort.hpp"
 #include "recipes/contract.hpp"
-#include "recipes/group_lock.hpp"
+#include "recipes/joint_lock.hpp"
 
 namespace latchkey::detail {
 
@@ -59,12 +59,12 @@ class key_table final : public std::enable_shared_from_this<key_table> {
 
   /// Several keys at once, of which those of one lock count as one.
   struct group {
-    std::shared_ptr<group_lock> lock;
+    std::shared_ptr<joint_lock> lock;
     std::vector<std::size_t> keys;  ///< of each member the first key
   };
   group group_of(std::span<const std::string_view> keys, group_goal goal);
   /// As `take`, of a group that `group_of` has made.
-  guard take(group_lock& several, duration timeout, std::stop_token stop);
+  guard take(joint_lock& several, duration timeout, std::stop_token stop);
 
   /// @returns how many locks are used now; none in a forked child.
   std::size_t size() const;
@@ -84,7 +84,7 @@ class key_table final : public std::enable_shared_from_this<key_table> {
   };
 
   guard if_agreed(guard held, duration timeout, time_point end, std::stop_token stop);
-  void remember(const std::shared_ptr<group_lock>& several);
+  void remember(const std::shared_ptr<joint_lock>& several);
   std::shared_ptr<key_lock> find(const std::string& name);
   void forget_idle();
   void drop(key_lock& idle);
@@ -98,7 +98,7 @@ class key_table final : public std::enable_shared_from_this<key_table> {
   std::unordered_map<std::string, std::shared_ptr<key_lock>> locks_;
   std::size_t used_ = 0;        // of these
   std::deque<idle_lock> idle_;  // the others, and some that have been used since; the oldest first
-  std::vector<std::weak_ptr<group_lock>> groups_;
+  std::vector<std::weak_ptr<joint_lock>> groups_;
   std::size_t enough_ = 64;  // of them to look for those that have gone
 };
 

@@ -55,7 +55,7 @@ hold& lock_holders::add_another(std::uint64_t by) {
   return by_who.insert(std::move(again)).position->second;
 }
 
-std::shared_ptr<entry_listener> lock_holders::end(hold& which, time_point now) {
+std::shared_ptr<place_listener> lock_holders::end(hold& which, time_point now) {
   which.grant->release(now);
   auto rested_on = std::move(which.on);
   if (&which == &first_) {

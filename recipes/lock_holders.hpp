@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/sole_owner.hpp"
-#include "queue/entry_listener.hpp"
 #include "queue/grant_state.hpp"
+#include "queue/place.hpp"
 #include "recipes/hold_limit.hpp"
 
 namespace latchkey::detail {
@@ -37,7 +37,7 @@ struct hold {
   std::uint64_t by = 0;                ///< a fiber, or `new_holder()`
   bool guarded = false;                ///< it has a guard, which alone releases the lock
   std::shared_ptr<grant_state> grant;  ///< begun again for the next holder
-  std::shared_ptr<entry_listener> on;  ///< has the entry that it rests on, if the lock object has several
+  std::shared_ptr<place_listener> on;  ///< has the entry that it rests on, if the lock object has several
 
   bool is(const latchkey::grant& what) const noexcept { return grant_state::of(what) == grant; }
   /// @returns whether `unlock()` on this fiber is for it.
@@ -69,7 +69,7 @@ class lock_holders {
     return mine;
   }
   /// @returns what it rested on.
-  std::shared_ptr<entry_listener> end(hold& which, time_point now);
+  std::shared_ptr<place_listener> end(hold& which, time_point now);
   /// @pre there is none. What is held next is the lock at `path`, which must outlive them.
   void rename(const std::string& path) {
     if (std::exchange(path_, &path) != &path) first_.grant = nullptr;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/process.hpp"
 #include "queue/guarded.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/lock_holders.hpp"
@@ -68,8 +69,10 @@ class lock_calls : public guarded {
     return own().run_unless_forked([&] { return current(fiber); });
   }
 
+  /// The guard may hold the last reference, also in a forked child, where the entries are not to be touched.
   void release_grant(std::uint64_t holder, const grant& what) noexcept override {
-    own().run_unless_forked([&] {
+    if (own().forked()) return keep_for_ever(me().shared_from_this());
+    own().run([&] {
       const auto* const mine = me().holding(holder);
       if (mine && mine->is(what)) me().leave(mine->by);
     });

@@ -5,7 +5,7 @@
 
 #include <latchkey/error.hpp>
 
-#include "recipes/group_lock.hpp"
+#include "recipes/joint_lock.hpp"
 
 namespace latchkey {
 namespace {
@@ -30,25 +30,24 @@ multi_lock::multi_lock(client& owner, std::vector<lock_request> locks, multi_loc
     const auto kind = kind_of(each);
     members.push_back({std::move(each.path), kind});
   }
-  group_ = std::make_shared<detail::group_lock>(
-      owner.core(), std::move(members), detail::group_goal::all, most_locks,
-      detail::group_options{std::move(options.group), detail::saturate(options.max_hold)});
+  lock_ = std::make_shared<detail::joint_lock>(owner.core(), std::move(members), detail::group_goal::all, most_locks,
+                                               options.group, detail::saturate(options.max_hold));
 }
 
-multi_lock::~multi_lock() { group_->shut(); }
+multi_lock::~multi_lock() { lock_->shut(); }
 
 bool multi_lock::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return group_->acquire(timeout, std::move(stop));
+  return lock_->acquire(timeout, std::move(stop));
 }
 
 guard multi_lock::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
-  return group_->acquire_guard(timeout, std::move(stop));
+  return lock_->acquire_guard(timeout, std::move(stop));
 }
 
-void multi_lock::unlock() noexcept { group_->unlock(); }
+void multi_lock::unlock() noexcept { lock_->unlock(); }
 
-grant multi_lock::held() const { return group_->held(); }
+grant multi_lock::held() const { return lock_->held(); }
 
-const std::string& multi_lock::path() const noexcept { return group_->path(); }
+const std::string& multi_lock::path() const noexcept { return lock_->path(); }
 
 }  // namespace latchkey

@@ -11,7 +11,6 @@ mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std
   detail::require_peers(*owner.core(), options.how, path_);
   cohort_ = std::make_shared<detail::cohort>(owner.core(), path_, detail::contender_kind::lock,
                                              detail::cohort_options::checked(options, path_));
-  cohort_->open();
 }
 
 mutex::~mutex() { cohort_->shut(); }

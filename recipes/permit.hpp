@@ -36,7 +36,7 @@ class permit_owner {
 
 /// Some leases, all of them or none: nodes under `<path>/leases`. Each is an entry that waits for no contender. Whether
 /// they are a grant is up to the count of all leases. With the monitor held.
-class permit final : public entry_listener, public std::enable_shared_from_this<permit> {
+class permit final : public place_listener, public std::enable_shared_from_this<permit> {
  public:
   /// @param leases absolute path of their parent
   permit(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> leases, std::uint32_t count,

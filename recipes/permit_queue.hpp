@@ -51,7 +51,7 @@ class permit_queue_listener {
 /// | collecting | few enough, with ours              | collected, once the number is agreed                     |
 /// | passed on  | as collecting; a lease is gone     | queueing                                                 |
 /// | any        | the turn is lost                   | idle                                                     |
-class permit_queue final : public entry_listener,
+class permit_queue final : public place_listener,
                            public permit_owner,
                            public std::enable_shared_from_this<permit_queue> {
  public:

@@ -12,19 +12,19 @@ constexpr std::uint32_t most_turns = 1u << 31;
 
 }  // namespace
 
-/// The readers of one entry. It is theirs alone once another one is the newest: no more of them join.
-class reader_group::place final : public entry_listener {
+/// The readers of one place. It is theirs alone once another one is the newest: no more of them join.
+class reader_group::crowd final : public place_listener {
  public:
-  explicit place(reader_group& of) : of_{of} {}
+  explicit crowd(reader_group& of) : of_{of} {}
 
   /// The last one has left, or will not come back.
   void end() {
-    if (const auto left = std::exchange(entry_, nullptr)) left->leave();
+    if (const auto left = std::exchange(place_, nullptr)) left->leave();
   }
 
-  void own(std::shared_ptr<queue_entry> entry) {
-    entry_ = std::move(entry);
-    entry_->listen(*this);
+  void own(std::shared_ptr<place> with) {
+    place_ = std::move(with);
+    place_->listen(*this);
   }
 
   std::size_t members = 0;
@@ -36,29 +36,29 @@ class reader_group::place final : public entry_listener {
     of_.for_members_of(*this, [](grant_state& each) { each.suspect(); });
   }
   void on_lost(loss_reason why) override {
-    entry_ = nullptr;
+    place_ = nullptr;
     of_.for_members_of(*this, [why](grant_state& each) { each.lose(why); });
   }
-  void on_failed(const failure&) override { entry_ = nullptr; }
+  void on_failed(const failure&) override { place_ = nullptr; }
   void on_asked_to_release() override {
     of_.for_members_of(*this, [](grant_state& each) { each.ask_to_release(); });
   }
 
   reader_group& of_;
-  std::shared_ptr<queue_entry> entry_;  // no longer the shared one
+  std::shared_ptr<place> place_;  // no longer the shared one
 };
 
 reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options)
     : shared_entry{core,           std::move(path), contender_kind::read, core->group(options.group),
                    options.linger, options.max_hold},
       share_for_{options.share_for},
-      newest_{std::make_shared<place>(*this)} {}
+      newest_{std::make_shared<crowd>(*this)} {}
 
 // Callers ----------
 
 std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, time_point until) {
   if (!is_try(until)) refuse_deadlock_with_other(fiber);
-  require_working(*core_, path_);
+  require_open();
   const bool reading = holders_.find(fiber) != nullptr;
   if (reading && !is_try(until)) {
     // If a writer came in between, both would wait for ever.
@@ -71,13 +71,14 @@ void reader_group::leave(std::uint64_t fiber) {
   auto* const mine = holders_.find(fiber);
   if (!mine) return;
   const auto now = core_->monitor().now();
-  if (leave_place(holders_.end(*mine, now))) rest_if_unwanted(now);
+  if (leave_crowd(holders_.end(*mine, now))) rest_if_unwanted(now);
+  rest_if_unused();
   open_gate();
 }
 
-/// @returns whether it was the last reader of the shared entry.
-bool reader_group::leave_place(std::shared_ptr<entry_listener> left) {
-  const auto where = std::static_pointer_cast<place>(std::move(left));
+/// @returns whether it was the last reader of the present place.
+bool reader_group::leave_crowd(std::shared_ptr<place_listener> left) {
+  const auto where = std::static_pointer_cast<crowd>(std::move(left));
   if (!where || --where->members != 0) return false;
   where->end();
   return where == newest_;
@@ -85,7 +86,7 @@ bool reader_group::leave_place(std::shared_ptr<entry_listener> left) {
 
 /// The entry stays for the other readers.
 void reader_group::on_overdue(hold& which) {
-  if (!leave_place(std::exchange(which.on, nullptr))) return;
+  if (!leave_crowd(std::exchange(which.on, nullptr))) return;
   give_up();
   if (!line_.empty()) take();
 }
@@ -93,23 +94,24 @@ void reader_group::on_overdue(hold& which) {
 void reader_group::let_go() {
   holders_.for_each([this](hold& each) {
     each.grant->release();
-    leave_place(std::exchange(each.on, nullptr));
+    leave_crowd(std::exchange(each.on, nullptr));
   });
   holders_.clear();
 }
 
-void reader_group::adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber) {
+void reader_group::adopt(std::shared_ptr<place> granted, std::uint32_t turns, std::uint64_t fiber) {
   const auto now = core_->monitor().now();
   const auto& node = granted->node();
   const auto fence = granted->fence(turns);
   ++counts_.downgrades;
-  if (entry_) {  // other readers wait, in a place behind
-    const auto where = std::make_shared<place>(*this);
+  observe();
+  if (place_) {  // other readers wait, in a place behind
+    const auto where = std::make_shared<crowd>(*this);
     where->own(granted);
     return join(where, fiber, node, fence, now);
   }
   granted->listen(*this);
-  entry_ = granted;
+  place_ = granted;
   state_ = state::granted;
   used_ = true;
   asked_to_release_ = false;
@@ -141,7 +143,7 @@ void reader_group::go_on(time_point now) {
   const auto known = remote_waiters_->known();
   if (known == remote_waiters::answer::none || now < shared_until_) {
     if (core_->lease_keeper().fresh(now)) return join_all(now);
-    if (!entry_->confirm()) on_unconfirmed();
+    if (!static_cast<queue_entry&>(*place_).confirm()) on_unconfirmed();
   } else if (known != remote_waiters::answer::asked) {  // otherwise the answer decides
     if (!core_->session().connected()) return on_unconfirmed();
     take_another();
@@ -158,12 +160,12 @@ void reader_group::join_all(time_point now) {
   while (!line_.empty()) {
     const auto& next = line_.front();
     const auto [fence, source] = next_turn();
-    join(newest_, next->fiber, entry_->node(), fence, now);
+    join(newest_, next->fiber, place_->node(), fence, now);
     line_.grant(next, source, now);
   }
 }
 
-void reader_group::join(const std::shared_ptr<place>& where, std::uint64_t fiber, const std::string& node,
+void reader_group::join(const std::shared_ptr<crowd>& where, std::uint64_t fiber, const std::string& node,
                         fencing_token fence, time_point now) {
   auto& mine = holders_.begin(*this, fiber, node, fence, now);
   mine.on = where;
@@ -189,7 +191,7 @@ void reader_group::on_remote_waiters() {
 void reader_group::take_another() {
   if (in_use()) {
     newest_->own(release());
-    newest_ = std::make_shared<place>(*this);
+    newest_ = std::make_shared<crowd>(*this);
   } else {
     give_up();
   }
@@ -199,11 +201,11 @@ void reader_group::take_another() {
 /// What they have lost stays with its readers until they unlock.
 void reader_group::on_lost(loss_reason why) {
   for_each_grant([why](grant_state& each) { each.lose(why); });
-  if (in_use()) newest_ = std::make_shared<place>(*this);
+  if (in_use()) newest_ = std::make_shared<crowd>(*this);
   shared_entry::on_lost(why);
 }
 
-void reader_group::for_members_of(const place& where, const std::function<void(grant_state&)>& what) {
+void reader_group::for_members_of(const crowd& where, const std::function<void(grant_state&)>& what) {
   holders_.for_each([&](hold& each) {
     if (each.on.get() == &where) what(*each.grant);
   });

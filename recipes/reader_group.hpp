@@ -19,7 +19,7 @@ struct readers_options {
   duration max_hold{};   ///< how long one reader may hold; zero: for ever
 };
 
-/// The first reader creates an entry, its place in the queue. Readers that come while it is granted join it without a
+/// The first reader takes a place in the queue. Readers that come while it is granted join it without a
 /// request (with a proof, if none is fresh): as long as no remote contender waits for the readers to end, and for a
 /// bounded time otherwise. A later reader takes a new place, behind those that wait; the earlier one ends with the last
 /// of its readers. Each reader has a grant and a token of its own. With the monitor held.
@@ -32,12 +32,12 @@ class reader_group final : public shared_entry, public lock_calls<reader_group> 
   hold* holding(std::uint64_t fiber) noexcept { return holders_.find(fiber); }
   void leave(std::uint64_t fiber);
 
-  /// The fiber becomes a reader of the entry `granted`, in which writers have had `turns` turns.
-  void adopt(std::shared_ptr<queue_entry> granted, std::uint32_t turns, std::uint64_t fiber);
+  /// The fiber becomes a reader of the place `granted`, in which writers have had `turns` turns.
+  void adopt(std::shared_ptr<place> granted, std::uint32_t turns, std::uint64_t fiber);
 
  private:
   friend class lock_calls<reader_group>;
-  class place;
+  class crowd;
 
   static constexpr auto call_to_unlock = "unlock_shared()";
   static bool abandoned() { return false; }
@@ -54,15 +54,15 @@ class reader_group final : public shared_entry, public lock_calls<reader_group> 
   void on_remote_waiters() override;
 
   void join_all(time_point now);
-  void join(const std::shared_ptr<place>& where, std::uint64_t fiber, const std::string& node, fencing_token fence,
+  void join(const std::shared_ptr<crowd>& where, std::uint64_t fiber, const std::string& node, fencing_token fence,
             time_point now);
-  bool leave_place(std::shared_ptr<entry_listener> left);
+  bool leave_crowd(std::shared_ptr<place_listener> left);
   void take_another();
-  void for_members_of(const place& where, const std::function<void(grant_state&)>& what);
+  void for_members_of(const crowd& where, const std::function<void(grant_state&)>& what);
 
   const duration share_for_;
   time_point shared_until_ = never;
-  std::shared_ptr<place> newest_;  // of the shared entry
+  std::shared_ptr<crowd> newest_;  // that of the present place
 };
 
 }  // namespace latchkey::detail

@@ -20,9 +20,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   reentrance(client& of, const std::string& path, mutex_options options)
       : core_{of.core()},
         cohort_{std::make_shared<cohort>(core_, path, contender_kind::lock, cohort_options::checked(options, path))},
-        path_{path} {
-    cohort_->open();
-  }
+        path_{path} {}
   void shut() noexcept {
     if (!forked()) {
       const std::lock_guard lock{mutex_};

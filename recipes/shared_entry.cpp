@@ -14,43 +14,52 @@ shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, 
       holders_{core_, path_, counts_, max_hold},
       absolute_{std::make_shared<const std::string>(core_->absolute(path_))},
       remote_waiters_{std::make_shared<remote_waiters>(
-          *core_, *absolute_, rule_of(kind), [this](std::string_view node) { return entry_ && entry_->node() == node; },
+          *core_, *absolute_, rule_of(kind), [this](std::string_view node) { return place_ && place_->node() == node; },
           [this] { on_remote_waiters(); })},
       kind_{rule_of(kind)},
       linger_{linger},
       how_{how},
       anticipation_{how} {}
 
-void shared_entry::open() {
-  core_->monitor().run([this] { begin(); });
-}
-
 void shared_entry::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
   core_->monitor().run([this] {
+    shut_ = true;
     line_.fail_all(destroyed(path_));
     other_ = nullptr;
     holders_.warn_of_guards();
     let_go();
     give_up();
-    retire();
   });
 }
 
-void shared_entry::retire() {
-  core_->remove_observer(observing_);
+void shared_entry::observe() {
+  if (observing_ == 0) observing_ = core_->add_observer(*this);
+}
+
+void shared_entry::rest_if_unused() {
+  if (place_ || !line_.empty() || !holders_.empty()) return;
+  core_->remove_observer(std::exchange(observing_, 0));
   holders_.stop_limit();
+  on_idle();
 }
 
 // Callers ----------
 
+void shared_entry::require_open() const {
+  require_working(*core_, path_);
+  if (shut_) throw_destroyed(path_);
+}
+
 std::shared_ptr<waiter> shared_entry::queue_up(std::uint64_t fiber, time_point until, bool hopeless) {
   auto me = line_.add(fiber, until, *this);
   me->entering = true;
+  observe();
   if (is_try(until) && (hopeless || !gate_open())) {
     line_.conclude(me, waiter::outcome::refused);
+    rest_if_unused();
   } else if (line_.size() == 1) {
-    if (!entry_ && !in_use()) anticipation_.wanted(me->since);
+    if (!place_ && !in_use()) anticipation_.wanted(me->since);
     advance(me->since);
   }
   me->entering = false;
@@ -71,7 +80,7 @@ void shared_entry::refuse_tries() {
 void shared_entry::advance(time_point now) {
   if (line_.empty()) return rest_if_unwanted(now);
   if (granted()) return go_on(now);
-  if (!entry_ && !in_use()) take();
+  if (!place_ && !in_use()) take();
 }
 
 void shared_entry::exclude(shared_entry& other, const char* why) {
@@ -92,24 +101,28 @@ void shared_entry::gate_opened() {
   if (!line_.empty() && granted() && !in_use() && refresh(now)) granted_at(now);
 }
 
-// The entry ----------
+// The place ----------
+
+std::shared_ptr<place> shared_entry::make_place() {
+  return std::make_shared<queue_entry>(core_, absolute_, kind_, *this, nullptr, how_);
+}
 
 void shared_entry::take() {
   if (core_->failed()) return on_failure(*core_->failed());
   state_ = state::queueing;
   used_ = rested_ = asked_to_release_ = bound_ = false;
   turns_ = 0;
-  entry_ = std::make_shared<queue_entry>(core_, absolute_, kind_, *this, nullptr, how_);
-  entry_->start(patience_of(line_.front()->once), std::move(former_));
+  place_ = make_place();
+  place_->start(patience_of(line_.front()->once), std::move(former_));
 }
 
-std::shared_ptr<queue_entry> shared_entry::release() {
+std::shared_ptr<place> shared_entry::release() {
   state_ = state::none;
   releasing_ = false;
   core_->monitor().cancel(timer_);
   remote_waiters_->stop();
-  auto left = std::exchange(entry_, nullptr);
-  if (idle()) on_idle();
+  auto left = std::exchange(place_, nullptr);
+  rest_if_unused();
   return left;
 }
 
@@ -133,7 +146,7 @@ void shared_entry::rest_if_unwanted(time_point now) {
     return wanted_at_once && !asked_to_release_ ? give_up_for_another() : give_up();
   }
   if (std::exchange(state_, state::resting) == state::resting) return;
-  entry_->stop_proving();
+  place_->stop_proving();
   until_ = deadline_after(now, linger_);
   if (!timer_) await_end_of_linger();
 }
@@ -153,13 +166,13 @@ bool shared_entry::wake() {
   if (state_ != state::resting) return false;
   state_ = state::granted;
   rested_ = true;
-  entry_->set_patience(patience_of(line_.front()->once));
+  place_->set_patience(patience_of(line_.front()->once));
   return true;
 }
 
 bool shared_entry::refresh(time_point now) {
   state_ = state::queueing;  // before: the entry may be refused in the call
-  if (!entry_->refresh(now)) return false;
+  if (!place_->refresh(now)) return false;
   state_ = state::granted;
   return true;
 }
@@ -168,10 +181,10 @@ shared_entry::turn shared_entry::next_turn() {
   const bool rested = std::exchange(rested_, false);
   auto source = rested ? granted_by::linger : granted_by::turn;
   if (!std::exchange(used_, true)) {
-    turns_ = entry_->first_turn();
-    source = entry_->waited() ? granted_by::queue : granted_by::free_queue;
+    turns_ = place_->first_turn();
+    source = place_->waited() ? granted_by::queue : granted_by::free_queue;
   }
-  return {entry_->fence(turns_++), source};
+  return {place_->fence(turns_++), source};
 }
 
 // What becomes of it ----------
@@ -218,10 +231,10 @@ void shared_entry::on_asked_to_release() {
   if (line_.empty() && !in_use()) give_up();
 }
 
-/// An entry that rests has no proofs: what becomes of its session is told here.
+/// A place that rests has no proofs: what becomes of its session is told here.
 void shared_entry::on_session_over() {
   remote_waiters_->stop();
-  if (!entry_ || in_use()) return;
+  if (!place_ || in_use()) return;
   if (line_.empty()) return give_up();
   state_ = state::queueing;  // it queues again, for another place
   used_ = rested_ = asked_to_release_ = false;

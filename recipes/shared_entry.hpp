@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// An entry that the callers of one lock object share.
+/// A place that the callers of one lock object share.
 
 #include <cstdint>
 #include <functional>
@@ -18,11 +18,11 @@
 
 namespace latchkey::detail {
 
-/// The entry of a lock object, and the calls that wait for it. A `cohort` lets them in one after another, a
+/// The place of a lock object, and the calls that wait for it. A `cohort` lets them in one after another, a
 /// `reader_group` together.
 ///
-/// An entry that no caller wants is kept, without proofs, for `linger` at most and as long as no remote contender waits.
-/// With the monitor held, except where stated.
+/// A place that no caller wants is kept, without proofs, for `linger` at most and as long as no remote contender waits.
+/// An object that is not used is told nothing, and has no timer. With the monitor held, except where stated.
 ///
 /// | state    | granted | delayed | no caller wants it | a call comes        | session over | given up, refused, lost |
 /// |----------|---------|---------|--------------------|---------------------|--------------|-------------------------|
@@ -31,16 +31,14 @@ namespace latchkey::detail {
 /// | delayed  | granted | delayed | none               | delayed             | queueing     | none                    |
 /// | granted  | granted |         | resting or none    | granted             | queueing     | none                    |
 /// | resting  |         |         | resting or none    | granted or queueing | none         | none                    |
-class shared_entry : public entry_listener, public session_observer, public std::enable_shared_from_this<shared_entry> {
+class shared_entry : public place_listener, public session_observer, public std::enable_shared_from_this<shared_entry> {
  public:
-  /// Without the monitor.
-  void open();
   /// Releases what is held, ends every wait. Without the monitor.
   void shut() noexcept;
 
   void cancel(const std::shared_ptr<waiter>& who);
 
-  /// No caller is let in while one holds `other`, an object at the same path, even if the entry is granted.
+  /// No caller is let in while one holds `other`, an object at the same path, even if the place is granted.
   /// @param why a caller that holds `other` would wait for itself; see `refuse_deadlock`
   void exclude(shared_entry& other, const char* why);
   /// The other one has no holders.
@@ -50,12 +48,6 @@ class shared_entry : public entry_listener, public session_observer, public std:
   time_point end_overdue(time_point now) {
     return holders_.end_overdue(now, [this](hold& each) { on_overdue(each); });
   }
-
-  /// @returns whether nothing is missed if it is destroyed: no call waits or holds, and there is no entry.
-  bool idle() const noexcept { return !entry_ && line_.empty() && !in_use(); }
-  /// As `open()` and, of an idle object, `shut()`; with the monitor.
-  void begin() { observing_ = core_->add_observer(*this); }
-  void retire();
 
  protected:
   enum class state : std::uint8_t {
@@ -68,46 +60,54 @@ class shared_entry : public entry_listener, public session_observer, public std:
 
   /// @param path as the user calls it; below the chroot
   /// @param counts of the group of locks that it counts for
-  /// @param linger how long the entry is kept; zero: not at all
+  /// @param linger how long the place is kept; zero: not at all
   /// @param max_hold how long one caller may hold; zero: for ever
   shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, lock_counts& counts,
                duration linger, duration max_hold, hand_off how = hand_off::ensemble);
   ~shared_entry() = default;
 
-  /// @returns whether callers hold it by the entry.
+  /// @returns an entry, if it is not overridden.
+  virtual std::shared_ptr<place> make_place();
+  /// @returns whether callers hold it by the place.
   virtual bool in_use() const noexcept { return !holders_.empty(); }
   /// That one is a holder no more; what it rests on is of no use to it.
   virtual void on_overdue(hold& which) = 0;
-  /// Of those by which callers hold the entry.
+  /// Of those that rest on the place.
   virtual void for_each_grant(const std::function<void(grant_state&)>& what);
-  /// Calls wait, and the entry has just been granted, or proved again.
+  /// Calls wait, and the place has just been granted, or proved again.
   virtual void let_in(time_point now) = 0;
-  /// Calls wait, and the entry has been granted before: may they use it, too?
+  /// Calls wait, and the place has been granted before: may they use it, too?
   virtual void go_on(time_point now) = 0;
   /// Ends every grant.
   virtual void let_go() = 0;
-  /// @returns whether no grant of the entry is in use, and its end may be told to the process of the one behind.
+  /// @returns whether no grant of the place is in use, and its end may be told to the process of the one behind.
   virtual bool closed() const noexcept { return false; }
-  /// @returns whether an entry may take over the token of the former one.
+  /// @returns whether a place may take over the token of the former one.
   virtual bool follows_on() const noexcept { return true; }
-  /// It is idle. May be told again, from inside any of its calls.
+  /// It is not used any more. May be told again, from inside any of its calls.
   virtual void on_idle() {}
   /// `remote_waiters_` has an answer.
   virtual void on_remote_waiters();
 
   /// @returns the call that waits. @param hopeless whether a try is refused at once
   std::shared_ptr<waiter> queue_up(std::uint64_t fiber, time_point until, bool hopeless);
-  /// Does what can be done now for those who wait, or with an entry that no caller wants.
+  /// Throws if the client has failed, or the object is being destroyed.
+  void require_open() const;
+  /// Does what can be done now for those who wait, or with a place that no caller wants.
   void advance(time_point now);
   void rest_if_unwanted(time_point now);
   void refuse_tries();
 
-  /// For the first call that waits. @pre there is no entry
+  /// For the first call that waits. @pre there is no place
   void take();
-  /// Lets go of the entry, and of all that belongs to it.
-  std::shared_ptr<queue_entry> release();
+  /// Lets go of the place, and of all that belongs to it.
+  std::shared_ptr<place> release();
   void give_up();
-  /// As `give_up`, for another entry that will be taken at once.
+  /// It is used from now on.
+  void observe();
+  /// If no call waits or holds, and there is no place.
+  void rest_if_unused();
+  /// As `give_up`, for another place that will be taken at once.
   void give_up_for_another();
   /// The first call that waits wants it. @returns whether it was resting: then it needs `refresh`
   bool wake();
@@ -139,13 +139,15 @@ class shared_entry : public entry_listener, public session_observer, public std:
   lock_holders holders_;
   const std::shared_ptr<const std::string> absolute_;
   const std::shared_ptr<remote_waiters> remote_waiters_;
-  std::shared_ptr<queue_entry> entry_;
+  std::shared_ptr<place> place_;
+  std::uint64_t observing_ = 0;  // while it is used
   state state_ = state::none;
   bool used_ = false;    // a caller has been let in
   bool rested_ = false;  // since the last one
   bool asked_to_release_ = false;
-  bool bound_ = false;       // a grant of it still means something to others than its callers
-  bool releasing_ = false;   // a transaction that deletes its node is under way: it is not passed on
+  bool bound_ = false;      // a grant of it still means something to others than its callers
+  bool releasing_ = false;  // a transaction that deletes its node is under way: it is not passed on
+  bool shut_ = false;
   std::uint32_t turns_ = 0;  // the number of the next turn
 
  private:
@@ -162,7 +164,6 @@ class shared_entry : public entry_listener, public session_observer, public std:
   const rule& kind_;
   const duration linger_;
   const hand_off how_;
-  std::uint64_t observing_ = 0;
   time_point until_;  // it rests
   timer_id timer_;    // of one rest or more: it goes on when the entry is used again
   anticipation anticipation_;

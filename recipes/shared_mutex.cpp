@@ -15,7 +15,6 @@ shared_mutex::shared_mutex(client& owner, std::string path, shared_mutex_options
       owner.core(), path_, detail::cohort_options::checked(options, path_),
       detail::readers_options{detail::saturate(options.share_for), detail::saturate(options.linger), options.group,
                               detail::saturate(options.max_hold)});
-  state_->open();
 }
 
 shared_mutex::~shared_mutex() { state_->shut(); }

@@ -11,15 +11,9 @@ shared_state::shared_state(std::shared_ptr<client_core> core, std::string path, 
     : core_{std::move(core)},
       path_{std::move(path)},
       writers_{std::make_shared<cohort>(core_, path_, contender_kind::write, writers)},
-      readers_{std::make_shared<detail::reader_group>(core_, path_, readers)} {}
-
-void shared_state::open() {
-  writers_->open();
-  readers_->open();
-  core_->monitor().run([this] {
-    writers_->exclude(*readers_, "holds the lock as a reader, and there is no upgrade; call unlock_shared() first");
-    readers_->exclude(*writers_, "holds the lock as the writer; call downgrade() to become a reader");
-  });
+      readers_{std::make_shared<detail::reader_group>(core_, path_, readers)} {
+  writers_->exclude(*readers_, "holds the lock as a reader, and there is no upgrade; call unlock_shared() first");
+  readers_->exclude(*writers_, "holds the lock as the writer; call downgrade() to become a reader");
 }
 
 void shared_state::shut() noexcept {
@@ -62,7 +56,7 @@ std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t reader) {
   if (!writers_->current()) lost.throw_it();
   const auto me = std::make_shared<waiter>();
   writers_->downgrade(
-      [this, keep = shared_from_this(), me, reader, lost](std::shared_ptr<queue_entry> granted, std::uint32_t turns) {
+      [this, keep = shared_from_this(), me, reader, lost](std::shared_ptr<place> granted, std::uint32_t turns) {
         if (granted) {
           readers_->adopt(std::move(granted), turns, reader);
           readers_->gate_opened();  // those who waited for this writer

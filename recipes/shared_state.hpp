@@ -18,7 +18,6 @@ class shared_state : public std::enable_shared_from_this<shared_state> {
  public:
   /// @param path as the user calls it; below the chroot
   shared_state(std::shared_ptr<client_core> core, std::string path, cohort_options writers, readers_options readers);
-  void open();
   /// Releases what is held, ends every wait.
   void shut() noexcept;
 

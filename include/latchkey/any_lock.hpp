@@ -19,7 +19,7 @@
 namespace latchkey {
 
 namespace detail {
-class group_lock;
+class joint_lock;
 }
 
 /// How one `any_lock` is counted, and how long it may be held.
@@ -87,7 +87,7 @@ class LATCHKEY_EXPORT any_lock : public detail::lockable<any_lock> {
   bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
-  std::shared_ptr<detail::group_lock> group_;
+  std::shared_ptr<detail::joint_lock> lock_;
 };
 
 }  // namespace latchkey

@@ -19,7 +19,7 @@
 namespace latchkey {
 
 namespace detail {
-class group_lock;
+class joint_lock;
 }
 
 /// One of several locks that are taken together.
@@ -95,7 +95,7 @@ class LATCHKEY_EXPORT multi_lock : public detail::lockable<multi_lock> {
   bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
-  std::shared_ptr<detail::group_lock> group_;
+  std::shared_ptr<detail::joint_lock> lock_;
 };
 
 }  // namespace latchkey

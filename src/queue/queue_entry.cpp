@@ -11,10 +11,10 @@
 namespace latchkey::detail {
 
 queue_entry::queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, const rule& kind,
-                         entry_listener& listener, std::shared_ptr<neighbours> line, hand_off how)
-    : core_{std::move(core)},
+                         place_listener& listener, std::shared_ptr<neighbours> line, hand_off how)
+    : place{listener},
+      core_{std::move(core)},
       path_{std::move(path)},
-      listener_{&listener},
       neighbours_{std::move(line)},
       kind_{&kind},
       how_{how} {}

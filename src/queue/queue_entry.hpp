@@ -15,10 +15,9 @@
 
 #include "base/repetition.hpp"
 #include "queue/admission.hpp"
-#include "queue/entry_listener.hpp"
 #include "queue/entry_state.hpp"
 #include "queue/neighbours.hpp"
-#include "queue/requeue.hpp"
+#include "queue/place.hpp"
 #include "queue/rule.hpp"
 #include "session/client_core.hpp"
 
@@ -45,7 +44,8 @@ namespace latchkey::detail {
 /// | any but over | its session is over,    | asking: a new create, at the end; with `patience::keep` it is       |
 /// |              | its node was deleted    | refused instead                                                     |
 /// | any          | leave, refused, failed  | over: the reaper sees to the deletion of the node                   |
-class queue_entry final : public session_observer,
+class queue_entry final : public place,
+                          public session_observer,
                           public holder,
                           public neighbour,
                           public peer_listener,
@@ -56,15 +56,12 @@ class queue_entry final : public session_observer,
   /// @param line the entries among which it finds its neighbours; may be empty
   /// @param how it learns of the release ahead, and announces its own; a `kind` that is not exclusive needs `ensemble`
   queue_entry(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> path, const rule& kind,
-              entry_listener& listener, std::shared_ptr<neighbours> line = {}, hand_off how = hand_off::ensemble);
+              place_listener& listener, std::shared_ptr<neighbours> line = {}, hand_off how = hand_off::ensemble);
   ~queue_entry();
   queue_entry(const queue_entry&) = delete;
   queue_entry& operator=(const queue_entry&) = delete;
 
-  /// Begins to queue. The listener is told of the outcome later.
-  /// @param former what `leave_for_another` of the previous entry has returned: its node is deleted together with the
-  /// creation of the new one, if one transaction can do both.
-  void start(patience how, std::unique_ptr<kept_node> former = {});
+  void start(patience how, std::unique_ptr<kept_node> former = {}) override;
 
   /// As `start`, for several entries, perhaps of several queues. One transaction creates their nodes: all or none. If an
   /// entry finds that its node was not created, or has been deleted, or that its session has ended, then it is refused,
@@ -84,20 +81,13 @@ class queue_entry final : public session_observer,
   /// repeated, now or with the next connection; true if it is not, for which there may be an end of the session, too.
   bool explain(reply_code code);
 
-  /// Leaves the queue, in whatever state it is. The listener is told nothing more; no node stays behind.
-  /// @param closed no grant of it is in use, and each of its transactions has been answered: the one behind may be told
-  void leave(bool closed = false);
+  void leave(bool closed = false) override;
   /// As `leave`, for several entries of one client: one transaction deletes their nodes, if the connection is there.
   static void leave_together(const std::vector<std::shared_ptr<queue_entry>>& all);
 
-  /// As `leave`, but the node is kept for a moment (`reaper::remove_soon`) for the next entry.
-  /// @param turn the number of the next turn; 0 if there was none yet
-  /// @returns what to give to the next entry; nothing if it could not use it.
-  std::unique_ptr<kept_node> leave_for_another(std::uint32_t turn, bool closed = false);
+  std::unique_ptr<kept_node> leave_for_another(std::uint32_t turn, bool closed = false) override;
 
-  /// @pre granted. @returns whether the grant can be relied on now. If not, a proof is asked for: when it arrives the
-  /// listener is told `on_granted`, otherwise the entry queues again.
-  bool refresh(time_point now);
+  bool refresh(time_point now) override;
   bool refresh() { return refresh(core_->monitor().now()); }
 
   /// @pre granted, and a caller relies on that. Asks for a proof, after which the listener is told `on_granted` again,
@@ -105,35 +95,24 @@ class queue_entry final : public session_observer,
   /// for now.
   bool confirm();
 
-  /// What the entry does when it is no longer granted.
-  void set_patience(patience how) noexcept { patience_ = how; }
-
-  /// @pre granted. The grant is not needed until `refresh()`: no proofs are sent.
-  void stop_proving();
+  void set_patience(patience how) noexcept override { patience_ = how; }
+  void stop_proving() override;
 
   /// @pre granted; its rule names a kind to become. Becomes that in its place, then tells `on_downgraded`.
   void downgrade();
-
-  /// Replaces the listener.
-  void listen(entry_listener& listener) noexcept { listener_ = &listener; }
 
   bool granted() const noexcept { return state_ == state::granted; }
 
   /// @returns whether it will be granted once its node has been seen and the session proved alive.
   bool proving() const noexcept { return state_ == state::proving || state_ == state::confirming; }
 
-  /// @returns whether it has waited for a contender ahead.
-  bool waited() const noexcept { return waited_; }
-
-  /// @returns the absolute path of the node; empty before it is known.
+  bool waited() const noexcept override { return waited_; }
   const std::string& node() const noexcept override { return node_; }
 
-  /// @pre granted. @returns the token of a turn: the czxid of the node, and the number of the turn. An entry that follows
-  /// directly on a former one of ours takes its czxid, and goes on with its turns.
-  fencing_token fence(std::uint32_t turn) const noexcept { return {czxid_, turn}; }
-
-  /// @returns the number of the first of its turns.
-  std::uint32_t first_turn() const noexcept { return first_turn_; }
+  /// The czxid of the node, and the number of the turn. An entry that follows directly on a former one of ours takes its
+  /// czxid, and goes on with its turns.
+  fencing_token fence(std::uint32_t turn) const noexcept override { return {czxid_, turn}; }
+  std::uint32_t first_turn() const noexcept override { return first_turn_; }
 
  private:
   using state = entry_state;
@@ -269,7 +248,6 @@ class queue_entry final : public session_observer,
 
   const std::shared_ptr<client_core> core_;
   const std::shared_ptr<const std::string> path_;
-  entry_listener* listener_;
   const std::shared_ptr<neighbours> neighbours_;
   const rule* kind_;
   const hand_off how_;

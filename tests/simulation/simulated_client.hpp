@@ -13,7 +13,7 @@
 #include "base/path.hpp"
 #include "recipes/cohort.hpp"
 #include "recipes/fair_line.hpp"
-#include "recipes/group_lock.hpp"
+#include "recipes/joint_lock.hpp"
 #include "recipes/key_table.hpp"
 #include "recipes/permit_line.hpp"
 #include "recipes/rules.hpp"
@@ -65,16 +65,12 @@ class simulated_client {
 
   std::shared_ptr<detail::cohort> cohort(std::string path, detail::cohort_options options = {},
                                          detail::contender_kind kind = detail::contender_kind::lock) {
-    auto made = std::make_shared<detail::cohort>(core_, std::move(path), kind, std::move(options));
-    made->open();
-    return made;
+    return std::make_shared<detail::cohort>(core_, std::move(path), kind, std::move(options));
   }
 
   std::shared_ptr<detail::shared_state> shared_state(std::string path, detail::cohort_options writers = {},
                                                      detail::readers_options readers = {}) {
-    auto made = std::make_shared<detail::shared_state>(core_, std::move(path), writers, readers);
-    made->open();
-    return made;
+    return std::make_shared<detail::shared_state>(core_, std::move(path), writers, readers);
   }
 
   std::shared_ptr<detail::fair_line> fair_line(std::string path, duration max_hold = {},
@@ -82,10 +78,9 @@ class simulated_client {
     return std::make_shared<detail::fair_line>(core_, std::move(path), std::string{}, max_hold, how);
   }
 
-  std::shared_ptr<detail::group_lock> group(std::vector<detail::group_member> members, detail::group_goal goal,
-                                            duration max_hold = {}) {
-    return std::make_shared<detail::group_lock>(core_, std::move(members), goal, 64,
-                                                detail::group_options{.max_hold = max_hold});
+  std::shared_ptr<detail::joint_lock> joint_lock(std::vector<detail::group_member> members, detail::group_goal goal,
+                                                 duration max_hold = {}) {
+    return std::make_shared<detail::joint_lock>(core_, std::move(members), goal, 64, std::string{}, max_hold);
   }
 
   std::shared_ptr<detail::key_table> key_table(std::string root, detail::cohort_options options = {}) {

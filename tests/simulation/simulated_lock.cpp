@@ -49,10 +49,10 @@ simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_
       turns_ = client.cohort(std::move(path), {.turns = 0, .record = settings_.id}, contender_kind::latch);
       break;
     case lock_family::group:
-      group_ = client.group(settings_.members, detail::group_goal::all, settings_.max_hold);
+      joint_ = client.joint_lock(settings_.members, detail::group_goal::all, settings_.max_hold);
       break;
     case lock_family::any:
-      group_ = client.group(settings_.members, detail::group_goal::first, settings_.max_hold);
+      joint_ = client.joint_lock(settings_.members, detail::group_goal::first, settings_.max_hold);
       break;
     case lock_family::keys:
       std::abort();  // it has a table
@@ -73,7 +73,7 @@ void simulated_lock::shut() {
   if (turns_) turns_->shut();
   if (fair_) fair_->shut();
   if (shared_) shared_->shut();
-  if (group_) group_->shut();
+  if (joint_) joint_->shut();
   if (permits_) permits_->shut();
 }
 
@@ -92,7 +92,7 @@ simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detai
     }
     if (turns_) return turns_->enter(fiber, until);
     if (fair_) return fair_->enter(fiber, until);
-    if (group_) return group_->enter(fiber, until);
+    if (joint_) return joint_->enter(fiber, until);
     return what == contender_kind::read ? shared_->readers().enter(fiber, until)
                                         : shared_->writers().enter(fiber, until);
   });
@@ -104,7 +104,7 @@ void simulated_lock::cancel(const call& who, mode what) {
     if (permits_) return permits_->cancel(who);
     if (turns_) return turns_->cancel(who);
     if (fair_) return fair_->cancel(who);
-    if (group_) return group_->cancel(who);
+    if (joint_) return joint_->cancel(who);
     return what == contender_kind::read ? shared_->readers().cancel(who) : shared_->writers().cancel(who);
   });
 }
@@ -114,7 +114,7 @@ void simulated_lock::leave(std::uint64_t fiber, mode what) {
     if (permits_) return permits_->leave(wishes_.at(fiber)->holder, wishes_.at(fiber)->what);
     if (turns_) return turns_->leave();
     if (fair_) return fair_->leave();
-    if (group_) return group_->leave();
+    if (joint_) return joint_->leave();
     if (what == contender_kind::write) return shared_->writers().leave();
     shared_->readers().leave(fiber);
   });
@@ -129,12 +129,12 @@ grant simulated_lock::current(std::uint64_t fiber, mode what) {
     if (permits_) return wishes_.at(fiber)->what;
     if (turns_) return turns_->current();
     if (fair_) return fair_->current();
-    if (group_) return group_->current();
+    if (joint_) return joint_->current();
     return what == contender_kind::read ? shared_->readers().current(fiber) : shared_->writers().current();
   });
 }
 
-std::size_t simulated_lock::index() { return group_->held_index().value(); }
+std::size_t simulated_lock::index() { return joint_->held_index().value(); }
 
 simulated_lock::call simulated_lock::queue(const place& in, std::uint64_t fiber) {
   return client_.run([&] { return in->begin_to_queue(fiber); });

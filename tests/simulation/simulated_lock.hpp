@@ -76,7 +76,7 @@ class simulated_lock {
   std::shared_ptr<detail::cohort> turns_;  // of a key: that of the last call, which all who hold or wait have
   std::shared_ptr<detail::fair_line> fair_;
   std::shared_ptr<detail::shared_state> shared_;
-  std::shared_ptr<detail::group_lock> group_;
+  std::shared_ptr<detail::joint_lock> joint_;
   std::shared_ptr<detail::permit_line> permits_;
   std::map<std::uint64_t, std::shared_ptr<detail::permit_line::wish>> wishes_;  // of permits, by their fibers
 };

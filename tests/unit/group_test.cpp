@@ -226,11 +226,11 @@ TEST_SUITE("group") {
 
   TEST_CASE("a guard keeps a group that was made for one call, which leaves nothing when it is released") {
     group_world w;
-    auto group = w.one.group(w.members(), group_goal::all);
+    auto group = w.one.joint_lock(w.members(), group_goal::all);
     const auto call = w.one.run([&] { return group->enter(1, detail::never); });
     REQUIRE(w.granted(call));
     auto held = group->guard_of_holder();
-    const std::weak_ptr<detail::group_lock> made = group;
+    const std::weak_ptr<detail::joint_lock> made = group;
     group = nullptr;
     w.time.run_for(w.one.session_timeout());
     CHECK(held);

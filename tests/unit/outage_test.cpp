@@ -32,7 +32,6 @@ struct outage_world {
 
   explicit outage_world(std::chrono::milliseconds connect_timeout = 10s) : client{options(connect_timeout)} {
     lock = std::make_shared<detail::cohort>(client.core, "/q", detail::contender_kind::lock, detail::cohort_options{});
-    lock->open();
   }
   ~outage_world() {
     lock->shut();

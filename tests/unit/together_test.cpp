@@ -19,7 +19,7 @@ using detail::patience;
 using detail::queue_entry;
 
 /// One of them, and what it has been told.
-struct member final : detail::entry_listener {
+struct member final : detail::place_listener {
   explicit member(simulated_client& of, const std::string& path)
       : entry{std::make_shared<queue_entry>(of.core(), std::make_shared<const std::string>(path),
                                             detail::rule_of(contender_kind::lock), *this)} {}

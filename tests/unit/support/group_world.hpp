@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "recipes/group_lock.hpp"
+#include "recipes/joint_lock.hpp"
 #include "support/calm_world.hpp"
 
 namespace latchkey::testing {
@@ -22,8 +22,8 @@ class simulated_group {
   simulated_group(simulated_client& client, std::vector<group_member> members, group_goal goal,
                   detail::duration max_hold = {})
       : client_{client},
-        group_{std::make_shared<detail::group_lock>(client.core(), std::move(members), goal, 16,
-                                                    detail::group_options{.max_hold = max_hold})} {}
+        group_{std::make_shared<detail::joint_lock>(client.core(), std::move(members), goal, 16, std::string{},
+                                                    max_hold)} {}
   ~simulated_group() { group_->shut(); }
   simulated_group(const simulated_group&) = delete;
   simulated_group& operator=(const simulated_group&) = delete;
@@ -44,7 +44,7 @@ class simulated_group {
 
  private:
   simulated_client& client_;
-  const std::shared_ptr<detail::group_lock> group_;
+  const std::shared_ptr<detail::joint_lock> group_;
 };
 
 struct group_world : calm_world {
