@@ -25,34 +25,22 @@ cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_ki
 
 cohort::cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const cohort_options& options,
                lock_counts& counts)
-    : shared_entry{std::move(core), std::move(path), kind, counts, options.linger, options.max_hold, options.how},
+    : shared_place{std::move(core), std::move(path), kind, counts, options.linger, options.max_hold, options.how},
       most_turns_{options.turns},
-      record_{options.record} {
-  line_.ask_for_owner([this] { return abandoned(); });
-}
+      record_{options.record} {}
 
 // Callers ----------
 
-std::shared_ptr<waiter> cohort::enter(std::uint64_t fiber, time_point until) {
-  if (!is_try(until)) refuse_deadlock_with_other(fiber);
-  require_open();
-  if (!is_try(until)) holders_.refuse(fiber);
-  const bool busy = in_use() || !line_.empty();
-  return queue_up(fiber, until, busy || core_->is_cut_off());
-}
+bool cohort::is_hopeless(std::uint64_t) { return in_use() || !line_.empty() || core_->is_cut_off(); }
 
-void cohort::leave(std::uint64_t) {
-  auto* const mine = holders_.only();
-  if (!mine) return;
-  const auto now = core_->monitor().now();
-  holders_.end(*mine, now);
-  bound_ = bound_ || mine->grant->bound();
+void cohort::end(hold& mine, time_point now) {
+  holders_.end(mine, now);
+  bound_ = bound_ || mine.grant->bound();
   if (on_downgraded_) {  // another fiber has unlocked meanwhile
     give_up();
     fail_downgrade();
   }
   advance(now);
-  open_gate();
 }
 
 // Turns ----------
@@ -97,12 +85,12 @@ void cohort::let_in(time_point now) {
 }
 
 void cohort::on_lost(loss_reason why) {
-  shared_entry::on_lost(why);
+  shared_place::on_lost(why);
   fail_downgrade();
 }
 
 void cohort::on_failure(const failure& why) {
-  shared_entry::on_failure(why);
+  shared_place::on_failure(why);
   if (on_downgraded_ && in_use()) holders_.only()->grant->lose(loss_reason::access_revoked);
   fail_downgrade();
 }

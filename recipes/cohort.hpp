@@ -10,8 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "recipes/lock_object.hpp"
-#include "recipes/shared_entry.hpp"
+#include "recipes/shared_place.hpp"
 
 namespace latchkey::detail {
 
@@ -51,7 +50,7 @@ struct cohort_options {
 ///
 /// Every turn is a grant of its own, with its own fencing token. After a loss the turn stays with its caller until that
 /// unlocks, so that callers of one object never overlap.
-class cohort : public shared_entry, public lock_calls<cohort> {
+class cohort : public shared_place {
  public:
   /// @param path as the user calls it; below the chroot
   cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const cohort_options& options);
@@ -59,32 +58,24 @@ class cohort : public shared_entry, public lock_calls<cohort> {
   cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const cohort_options& options,
          lock_counts& counts);
 
-  // With the monitor:
-  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
-  hold* holding(std::uint64_t /*fiber*/) noexcept { return holders_.only(); }
-  void leave(std::uint64_t fiber = 0);
-
-  /// @pre it is held, and its place is an entry, which becomes that of a reader. `done` is given it, or nothing if it was
+  /// With the monitor. @pre it is held, and its place is an entry, which becomes that of a reader. `done` is given it, or nothing if it was
   /// lost, and the number of turns it has had.
   void downgrade(std::function<void(std::shared_ptr<place>, std::uint32_t)> done);
 
  private:
-  friend class lock_calls<cohort>;
-
-  static constexpr auto call_to_unlock = "unlock()";
-  bool abandoned() const { return holders_.abandoned(); }
-
+  bool is_hopeless(std::uint64_t fiber) override;
+  void end(hold& mine, time_point now) override;
   bool closed() const noexcept override { return !in_use() && !bound_; }
   void let_in(time_point now) override;
   void go_on(time_point now) override;
-  void let_go() override { leave(); }
+  void end_all() override { leave(); }
   void on_overdue(hold&) override { give_up(); }
   void on_lost(loss_reason why) override;
   void on_failure(const failure& why) override;
   void on_downgraded() override;
   bool follows_on() const noexcept override { return most_turns_ != 0; }
   std::string record(std::string_view label, const rule& kind) const override {
-    return record_ ? *record_ : shared_entry::record(label, kind);
+    return record_ ? *record_ : shared_place::record(label, kind);
   }
   bool may_go_on();
   void fail_downgrade();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/fair_mutex.hpp>
 
-#include "recipes/fair_line.hpp"
+#include "recipes/fair_places.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey {
@@ -12,8 +12,8 @@ fair_mutex::fair_mutex(client& owner, std::string path, fair_mutex_options optio
   if (options.max_hold < options.max_hold.zero()) {
     throw error{errc::bad_option, "the option max_hold must not be negative", path_};
   }
-  line_ = std::make_shared<detail::fair_line>(owner.core(), path_, options.group, detail::saturate(options.max_hold),
-                                              options.how);
+  line_ = std::make_shared<detail::fair_places>(owner.core(), path_, options.group, detail::saturate(options.max_hold),
+                                                options.how);
 }
 
 fair_mutex::~fair_mutex() { line_->shut(); }

@@ -6,7 +6,7 @@
 
 #include "base/path.hpp"
 #include "queue/inquiry.hpp"
-#include "recipes/fair_line.hpp"
+#include "recipes/fair_places.hpp"
 
 namespace latchkey::detail {
 
@@ -39,7 +39,7 @@ bool fair_place::wait(duration timeout, std::stop_token stop) {
     require_place();
     return nullptr;
   });
-  return me && await(monitor, me, std::move(stop), [this](const auto& who) { line_->cancel(who); });
+  return me && detail::await(monitor, me, std::move(stop), [this](const auto& who) { line_->cancel(who); });
 }
 
 void fair_place::wait() {
@@ -63,7 +63,7 @@ void fair_place::requeue() {
   auto& monitor = line_->core_->monitor();
   const auto fiber = current_fiber();
   const auto me = monitor.run([&] { return begin_to_queue_again(fiber); });
-  if (!await(monitor, me, {}, [](const auto&) {})) raise_refused();
+  if (!detail::await(monitor, me, {}, [](const auto&) {})) raise_refused();
 }
 
 /// Of a call without a limit.
@@ -77,7 +77,7 @@ std::shared_ptr<waiter> fair_place::begin_to_queue(std::uint64_t fiber, time_poi
   line_->require_open();
   failed_.reset();
   for_place_ = true;
-  line_->await(shared_from_this(), fiber, until);
+  await(line_->line_.add(fiber, until, *line_));
   line_->add(shared_from_this());
   auto me = caller_;
   start();
@@ -92,8 +92,8 @@ std::shared_ptr<waiter> fair_place::begin_to_queue_again(std::uint64_t fiber) {
 
 std::shared_ptr<waiter> fair_place::begin_to_wait(std::uint64_t fiber, time_point until) {
   require_place();
-  line_->holders_.refuse(fiber);
-  line_->await(shared_from_this(), fiber, until);
+  line_->require_no_holder(fiber);
+  await(line_->line_.add(fiber, until, *line_));
   auto me = caller_;
   if (entry_->granted() && entry_->refresh()) line_->turn_of(shared_from_this());
   if (!entry_->proving()) refuse_try();
@@ -117,6 +117,11 @@ failure fair_place::place_lost() const {
 }
 
 // Of the line ----------
+
+void fair_place::await(const std::shared_ptr<waiter>& caller) {
+  caller_ = caller;
+  caller_->wish = shared_from_this();
+}
 
 void fair_place::start() {
   asked_to_release_ = false;

@@ -37,7 +37,7 @@ class joint_lock final : public cohort {
   }
   /// One of its entries may fail while the others are held.
   void on_failed(const failure& why) override {
-    shared_entry::on_failure(why);
+    shared_place::on_failure(why);
     if (in_use()) holders_.only()->grant->lose(loss_reason::access_revoked);
   }
 

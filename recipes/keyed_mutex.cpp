@@ -6,7 +6,7 @@
 
 #include "base/process.hpp"
 #include "recipes/key_table.hpp"
-#include "recipes/lock_object.hpp"
+#include "recipes/lock_line.hpp"
 
 namespace latchkey {
 

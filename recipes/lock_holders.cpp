@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "queue/wait_list.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -31,11 +30,6 @@ hold* lock_holders::find(std::uint64_t by) noexcept {
   if (!others_) return nullptr;
   const auto at = others_->by_who.find(by);
   return at == others_->by_who.end() ? nullptr : &at->second;
-}
-
-void lock_holders::refuse(std::uint64_t fiber) {
-  if (find(fiber))
-    refuse_deadlock(*path_, "already holds the lock; unlock it first (only a reentrant_mutex may be locked again)");
 }
 
 hold& lock_holders::add(std::uint64_t by) {

@@ -53,8 +53,6 @@ class lock_holders {
   lock_holders(const std::shared_ptr<client_core>& core, const std::string& path, lock_counts& counts, duration most)
       : core_{core}, path_{&path}, counts_{counts}, limit_{core->monitor(), most} {}
 
-  /// Throws if `fiber` holds the lock: it would wait for itself.
-  void refuse(std::uint64_t fiber);
   bool empty() const noexcept { return !present_ && (!others_ || others_->by_who.empty()); }
   /// @returns that of an exclusive lock, whoever it is; null if there is none.
   hold* only() noexcept { return present_ ? &first_ : nullptr; }

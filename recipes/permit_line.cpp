@@ -11,7 +11,7 @@
 #include "base/path.hpp"
 #include "queue/inquiry.hpp"
 #include "queue/long_wait.hpp"
-#include "recipes/lock_object.hpp"
+#include "recipes/lock_line.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {

@@ -48,32 +48,21 @@ class reader_group::crowd final : public place_listener {
   std::shared_ptr<place> place_;  // no longer the shared one
 };
 
+/// If a writer came in between, a reader that waits would wait for ever.
+const lock_line::wording reader_group::among_readers{
+    "unlock_shared()", "already holds the lock as a reader; call unlock_shared() first", false};
+
 reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options)
-    : shared_entry{core,           std::move(path), contender_kind::read, core->group(options.group),
-                   options.linger, options.max_hold},
+    : shared_place{core,           std::move(path),  contender_kind::read, core->group(options.group),
+                   options.linger, options.max_hold, hand_off::ensemble,   among_readers},
       share_for_{options.share_for},
       newest_{std::make_shared<crowd>(*this)} {}
 
 // Callers ----------
 
-std::shared_ptr<waiter> reader_group::enter(std::uint64_t fiber, time_point until) {
-  if (!is_try(until)) refuse_deadlock_with_other(fiber);
-  require_open();
-  const bool reading = holders_.find(fiber) != nullptr;
-  if (reading && !is_try(until)) {
-    // If a writer came in between, both would wait for ever.
-    refuse_deadlock(path_, "already holds the lock as a reader; call unlock_shared() first");
-  }
-  return queue_up(fiber, until, reading || state_ == state::delayed);
-}
-
-void reader_group::leave(std::uint64_t fiber) {
-  auto* const mine = holders_.find(fiber);
-  if (!mine) return;
-  const auto now = core_->monitor().now();
-  if (leave_crowd(holders_.end(*mine, now))) rest_if_unwanted(now);
+void reader_group::end(hold& mine, time_point now) {
+  if (leave_crowd(holders_.end(mine, now))) rest_if_unwanted(now);
   rest_if_unused();
-  open_gate();
 }
 
 /// @returns whether it was the last reader of the present place.
@@ -91,7 +80,7 @@ void reader_group::on_overdue(hold& which) {
   if (!line_.empty()) take();
 }
 
-void reader_group::let_go() {
+void reader_group::end_all() {
   holders_.for_each([this](hold& each) {
     each.grant->release();
     leave_crowd(std::exchange(each.on, nullptr));
@@ -108,16 +97,18 @@ void reader_group::adopt(std::shared_ptr<place> granted, std::uint32_t turns, st
   if (place_) {  // other readers wait, in a place behind
     const auto where = std::make_shared<crowd>(*this);
     where->own(granted);
-    return join(where, fiber, node, fence, now);
+    join(where, fiber, node, fence, now);
+  } else {
+    granted->listen(*this);
+    place_ = granted;
+    state_ = state::granted;
+    used_ = true;
+    asked_to_release_ = false;
+    turns_ = turns + 1;
+    shared_until_ = deadline_after(now, share_for_);
+    join(newest_, fiber, node, fence, now);
   }
-  granted->listen(*this);
-  place_ = granted;
-  state_ = state::granted;
-  used_ = true;
-  asked_to_release_ = false;
-  turns_ = turns + 1;
-  shared_until_ = deadline_after(now, share_for_);
-  join(newest_, fiber, node, fence, now);
+  gate_opened();  // for those who waited for the writer
 }
 
 // Sharing ----------
@@ -126,7 +117,7 @@ bool reader_group::in_use() const noexcept { return newest_->members != 0; }
 
 void reader_group::granted_at(time_point now) {
   if (!used_) shared_until_ = deadline_after(now, share_for_);
-  shared_entry::granted_at(now);
+  shared_place::granted_at(now);
 }
 
 void reader_group::let_in(time_point now) {
@@ -184,7 +175,7 @@ void reader_group::on_remote_waiters() {
     default:
       shared_until_ = never;
   }
-  shared_entry::on_remote_waiters();
+  shared_place::on_remote_waiters();
 }
 
 /// The readers of the present entry keep it until the last one has left.
@@ -202,7 +193,7 @@ void reader_group::take_another() {
 void reader_group::on_lost(loss_reason why) {
   for_each_grant([why](grant_state& each) { each.lose(why); });
   if (in_use()) newest_ = std::make_shared<crowd>(*this);
-  shared_entry::on_lost(why);
+  shared_place::on_lost(why);
 }
 
 void reader_group::for_members_of(const crowd& where, const std::function<void(grant_state&)>& what) {

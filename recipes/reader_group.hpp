@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "recipes/shared_entry.hpp"
+#include "recipes/shared_place.hpp"
 
 namespace latchkey::detail {
 
@@ -23,30 +23,27 @@ struct readers_options {
 /// request (with a proof, if none is fresh): as long as no remote contender waits for the readers to end, and for a
 /// bounded time otherwise. A later reader takes a new place, behind those that wait; the earlier one ends with the last
 /// of its readers. Each reader has a grant and a token of its own. With the monitor held.
-class reader_group final : public shared_entry, public lock_calls<reader_group> {
+class reader_group final : public shared_place {
  public:
   /// @param path as the user calls it; below the chroot
   reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options);
 
-  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
-  hold* holding(std::uint64_t fiber) noexcept { return holders_.find(fiber); }
-  void leave(std::uint64_t fiber);
+  hold* holding(std::uint64_t fiber) noexcept override { return holders_.find(fiber); }
 
   /// The fiber becomes a reader of the place `granted`, in which writers have had `turns` turns.
   void adopt(std::shared_ptr<place> granted, std::uint32_t turns, std::uint64_t fiber);
 
  private:
-  friend class lock_calls<reader_group>;
   class crowd;
+  static const wording among_readers;
 
-  static constexpr auto call_to_unlock = "unlock_shared()";
-  static bool abandoned() { return false; }
-
+  bool is_hopeless(std::uint64_t fiber) override { return holders_.find(fiber) || state_ == state::delayed; }
+  void end(hold& mine, time_point now) override;
   bool in_use() const noexcept override;
   void for_each_grant(const std::function<void(grant_state&)>& what) override { for_members_of(*newest_, what); }
   void let_in(time_point now) override;
   void go_on(time_point now) override;
-  void let_go() override;
+  void end_all() override;
   void granted_at(time_point now) override;
   void on_overdue(hold& which) override;
   void on_unconfirmed() override;

@@ -3,7 +3,7 @@
 
 #include <system_error>
 
-#include "recipes/fair_line.hpp"
+#include "recipes/fair_places.hpp"
 
 namespace latchkey {
 namespace {

@@ -20,7 +20,7 @@
 namespace latchkey {
 
 namespace detail {
-class fair_line;
+class fair_places;
 }
 
 /// How one `fair_mutex` is counted, held and handed off.
@@ -81,7 +81,7 @@ class LATCHKEY_EXPORT fair_mutex : public detail::lockable<fair_mutex> {
   std::optional<ticket> enqueue_within(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
-  std::shared_ptr<detail::fair_line> line_;
+  std::shared_ptr<detail::fair_places> line_;
 };
 
 }  // namespace latchkey

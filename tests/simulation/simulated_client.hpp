@@ -12,7 +12,7 @@
 
 #include "base/path.hpp"
 #include "recipes/cohort.hpp"
-#include "recipes/fair_line.hpp"
+#include "recipes/fair_places.hpp"
 #include "recipes/joint_lock.hpp"
 #include "recipes/key_table.hpp"
 #include "recipes/permit_line.hpp"
@@ -73,9 +73,9 @@ class simulated_client {
     return std::make_shared<detail::shared_state>(core_, std::move(path), writers, readers);
   }
 
-  std::shared_ptr<detail::fair_line> fair_line(std::string path, duration max_hold = {},
-                                               hand_off how = hand_off::ensemble) {
-    return std::make_shared<detail::fair_line>(core_, std::move(path), std::string{}, max_hold, how);
+  std::shared_ptr<detail::fair_places> fair_places(std::string path, duration max_hold = {},
+                                                   hand_off how = hand_off::ensemble) {
+    return std::make_shared<detail::fair_places>(core_, std::move(path), std::string{}, max_hold, how);
   }
 
   std::shared_ptr<detail::joint_lock> joint_lock(std::vector<detail::group_member> members, detail::group_goal goal,

@@ -39,7 +39,7 @@ simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_
       turns_ = client.cohort(std::move(path), options);
       break;
     case lock_family::fair:
-      fair_ = client.fair_line(std::move(path), settings_.max_hold, settings_.how);
+      fair_ = client.fair_places(std::move(path), settings_.max_hold, settings_.how);
       break;
     case lock_family::shared:
       shared_ = client.shared_state(std::move(path), options,

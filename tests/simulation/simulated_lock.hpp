@@ -74,7 +74,7 @@ class simulated_lock {
   const std::shared_ptr<detail::key_table> table_;
   const std::string key_;
   std::shared_ptr<detail::cohort> turns_;  // of a key: that of the last call, which all who hold or wait have
-  std::shared_ptr<detail::fair_line> fair_;
+  std::shared_ptr<detail::fair_places> fair_;
   std::shared_ptr<detail::shared_state> shared_;
   std::shared_ptr<detail::joint_lock> joint_;
   std::shared_ptr<detail::permit_line> permits_;

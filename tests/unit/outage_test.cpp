@@ -11,7 +11,7 @@
 
 #include "log_lines.hpp"
 #include "recipes/cohort.hpp"
-#include "recipes/fair_line.hpp"
+#include "recipes/fair_places.hpp"
 #include "support/scripted_connector.hpp"
 
 namespace latchkey::testing {
@@ -175,7 +175,7 @@ TEST_SUITE("outage") {
 
   TEST_CASE("the same for the places of a fair line") {
     outage_world w{10s};
-    const auto line = std::make_shared<detail::fair_line>(w.client.core, "/q");
+    const auto line = std::make_shared<detail::fair_places>(w.client.core, "/q");
     w.client.opener->opens();
     w.client.advance(10s);
     const auto call = [&](detail::duration timeout) {
@@ -196,7 +196,7 @@ TEST_SUITE("outage") {
   TEST_CASE("a call of any kind that goes on while its lock object is destroyed is told so") {
     outage_world w{10s};
     w.connect();
-    const auto line = std::make_shared<detail::fair_line>(w.client.core, "/q");
+    const auto line = std::make_shared<detail::fair_places>(w.client.core, "/q");
     const auto fair = w.client.own->run([&] { return line->enter(7, detail::end_of_call(1h, w.client.now)); });
     const auto endless = w.call(detail::duration::max());
     const auto limited = w.call(1h);

@@ -16,60 +16,45 @@
 #include "queue/queue_entry.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
-#include "recipes/lock_object.hpp"
+#include "recipes/lock_line.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
 
 class fair_place;
 
-/// Every caller creates an entry of its own, its place in the line, so that the order is that of the queue. Callers
+/// A line each of whose calls has a place of its own, an entry, so that the order is that of the queue. Callers
 /// next to one another are woken without a request (`neighbours`). After a loss the lock stays with its caller until
 /// that unlocks, even if another place of this object has been granted meanwhile.
-class fair_line final : public lock_calls<fair_line>, public std::enable_shared_from_this<fair_line> {
+class fair_places final : public lock_line {
  public:
   /// @param path as the user calls it; below the chroot
   /// @param group of locks whose numbers it counts for
   /// @param max_hold how long one caller may hold; zero: for ever
-  fair_line(std::shared_ptr<client_core> core, std::string path, const std::string& group = {}, duration max_hold = {},
-            hand_off how = hand_off::ensemble);
-  /// Releases what is held, ends every wait, gives up every place.
-  void shut() noexcept;
-
+  fair_places(std::shared_ptr<client_core> core, std::string path, const std::string& group = {},
+              duration max_hold = {}, hand_off how = hand_off::ensemble);
   /// Waits for a place, not for the lock. Without the monitor. @returns nothing if none was taken in time
   std::shared_ptr<fair_place> enqueue(duration timeout, std::stop_token stop);
 
-  // With the monitor:
-  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
-  void cancel(const std::shared_ptr<waiter>& who);
-  hold* holding(std::uint64_t /*fiber*/) noexcept { return holders_.only(); }
-  void leave(std::uint64_t fiber = 0);
-  /// Of the limit of its holders.
-  time_point end_overdue(time_point now);
-
  private:
   friend class fair_place;
-  friend class lock_calls<fair_line>;
 
-  static constexpr auto call_to_unlock = "unlock()";
-  bool abandoned() const { return holders_.abandoned(); }
+  bool is_hopeless(std::uint64_t fiber) override;
+  void begin(const std::shared_ptr<waiter>& me) override;
+  void withdraw(const std::shared_ptr<waiter>& me) override;
+  void end(hold& mine, time_point now) override;
+  void on_overdue(hold& which) override;
+  void let_go() override;
 
-  void require_open() const;
-  void await(const std::shared_ptr<fair_place>& place, std::uint64_t fiber, time_point until);
+  std::shared_ptr<fair_places> self() { return std::static_pointer_cast<fair_places>(shared_from_this()); }
   void add(const std::shared_ptr<fair_place>& place);
   void remove(const std::shared_ptr<fair_place>& place);
   void turn_of(const std::shared_ptr<fair_place>& place);
 
-  const std::shared_ptr<client_core> core_;
-  const std::string path_;
   const std::shared_ptr<const std::string> absolute_ = std::make_shared<const std::string>(core_->absolute(path_));
-  lock_counts& counts_;
   const hand_off how_;
-  bool shut_ = false;
   const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
-  wait_list line_;                                   // the calls that wait; their order does not matter
   std::vector<std::shared_ptr<fair_place>> places_;  // in no order
-  lock_holders holders_;
   anticipation anticipation_;
   std::unique_ptr<kept_node> former_;
   std::shared_ptr<fair_place> next_;  // its turn has come, but the caller that lost the lock has not unlocked it
@@ -78,7 +63,7 @@ class fair_line final : public lock_calls<fair_line>, public std::enable_shared_
 /// A place in the line, and the call that waits for it. With the monitor held, except where stated.
 class fair_place final : public place_listener, public std::enable_shared_from_this<fair_place> {
  public:
-  fair_place(std::shared_ptr<fair_line> line, patience how) : line_{std::move(line)}, how_{how} {}
+  fair_place(std::shared_ptr<fair_places> line, patience how) : line_{std::move(line)}, how_{how} {}
 
   // Of a `latchkey::ticket`. Without the monitor; they wait.
   std::optional<std::size_t> ahead(duration timeout, std::stop_token stop);
@@ -97,7 +82,7 @@ class fair_place final : public place_listener, public std::enable_shared_from_t
   std::shared_ptr<waiter> begin_to_wait(std::uint64_t fiber, time_point until);
 
  private:
-  friend class fair_line;
+  friend class fair_places;
 
   void on_queued() override;
   void on_granted() override;
@@ -108,6 +93,7 @@ class fair_place final : public place_listener, public std::enable_shared_from_t
   void on_failed(const failure& why) override;
   void on_asked_to_release() override;
 
+  void await(const std::shared_ptr<waiter>& caller);
   void start();
   void refuse_try();
   void give_up(bool closed = false);
@@ -122,11 +108,11 @@ class fair_place final : public place_listener, public std::enable_shared_from_t
 
   static constexpr auto none = static_cast<std::size_t>(-1);
 
-  const std::shared_ptr<fair_line> line_;
+  const std::shared_ptr<fair_places> line_;
   const patience how_;
   std::shared_ptr<queue_entry> entry_;  // empty: given up, lost or failed
   std::shared_ptr<waiter> caller_;      // the call that waits
-  std::size_t index_ = none;            // in `fair_line::places_`
+  std::size_t index_ = none;            // in `fair_places::places_`
   bool for_place_ = false;              // the call waits for the place, not for the lock
   bool asked_to_release_ = false;
   std::unique_ptr<failure> failed_;

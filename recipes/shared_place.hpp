@@ -13,12 +13,12 @@
 #include "queue/remote_waiters.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
-#include "recipes/lock_object.hpp"
+#include "recipes/lock_line.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
 
-/// The place of a lock object, and the calls that wait for it. A `cohort` lets them in one after another, a
+/// A line whose calls share a place. A `cohort` lets them in one after another, a
 /// `reader_group` together.
 ///
 /// A place that no caller wants is kept, without proofs, for `linger` at most and as long as no remote contender waits.
@@ -31,24 +31,7 @@ namespace latchkey::detail {
 /// | delayed  | granted | delayed | none               | delayed             | queueing     | none                    |
 /// | granted  | granted |         | resting or none    | granted             | queueing     | none                    |
 /// | resting  |         |         | resting or none    | granted or queueing | none         | none                    |
-class shared_entry : public place_listener, public session_observer, public std::enable_shared_from_this<shared_entry> {
- public:
-  /// Releases what is held, ends every wait. Without the monitor.
-  void shut() noexcept;
-
-  void cancel(const std::shared_ptr<waiter>& who);
-
-  /// No caller is let in while one holds `other`, an object at the same path, even if the place is granted.
-  /// @param why a caller that holds `other` would wait for itself; see `refuse_deadlock`
-  void exclude(shared_entry& other, const char* why);
-  /// The other one has no holders.
-  void gate_opened();
-
-  /// Of the limit of its holders.
-  time_point end_overdue(time_point now) {
-    return holders_.end_overdue(now, [this](hold& each) { on_overdue(each); });
-  }
-
+class shared_place : public lock_line, public place_listener, public session_observer {
  protected:
   enum class state : std::uint8_t {
     none,
@@ -62,16 +45,14 @@ class shared_entry : public place_listener, public session_observer, public std:
   /// @param counts of the group of locks that it counts for
   /// @param linger how long the place is kept; zero: not at all
   /// @param max_hold how long one caller may hold; zero: for ever
-  shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind, lock_counts& counts,
-               duration linger, duration max_hold, hand_off how = hand_off::ensemble);
-  ~shared_entry() = default;
+  shared_place(std::shared_ptr<client_core> core, std::string path, contender_kind kind, lock_counts& counts,
+               duration linger, duration max_hold, hand_off how, const wording& words = alone);
+  ~shared_place() override = default;
 
   /// @returns an entry, if it is not overridden.
   virtual std::shared_ptr<place> make_place();
   /// @returns whether callers hold it by the place.
   virtual bool in_use() const noexcept { return !holders_.empty(); }
-  /// That one is a holder no more; what it rests on is of no use to it.
-  virtual void on_overdue(hold& which) = 0;
   /// Of those that rest on the place.
   virtual void for_each_grant(const std::function<void(grant_state&)>& what);
   /// Calls wait, and the place has just been granted, or proved again.
@@ -79,7 +60,7 @@ class shared_entry : public place_listener, public session_observer, public std:
   /// Calls wait, and the place has been granted before: may they use it, too?
   virtual void go_on(time_point now) = 0;
   /// Ends every grant.
-  virtual void let_go() = 0;
+  virtual void end_all() = 0;
   /// @returns whether no grant of the place is in use, and its end may be told to the process of the one behind.
   virtual bool closed() const noexcept { return false; }
   /// @returns whether a place may take over the token of the former one.
@@ -89,12 +70,9 @@ class shared_entry : public place_listener, public session_observer, public std:
   /// `remote_waiters_` has an answer.
   virtual void on_remote_waiters();
 
-  /// @returns the call that waits. @param hopeless whether a try is refused at once
-  std::shared_ptr<waiter> queue_up(std::uint64_t fiber, time_point until, bool hopeless);
-  /// Throws if the client has failed, or the object is being destroyed.
-  void require_open() const;
   /// Does what can be done now for those who wait, or with a place that no caller wants.
   void advance(time_point now);
+  void gate_opened() override;
   void rest_if_unwanted(time_point now);
   void refuse_tries();
 
@@ -105,8 +83,7 @@ class shared_entry : public place_listener, public session_observer, public std:
   void give_up();
   /// It is used from now on.
   void observe();
-  /// If no call waits or holds, and there is no place.
-  void rest_if_unused();
+  void rest_if_unused() override;
   /// As `give_up`, for another place that will be taken at once.
   void give_up_for_another();
   /// The first call that waits wants it. @returns whether it was resting: then it needs `refresh`
@@ -121,22 +98,12 @@ class shared_entry : public place_listener, public session_observer, public std:
   turn next_turn();
 
   bool granted() const noexcept { return state_ == state::granted || state_ == state::resting; }
-  bool gate_open() const noexcept { return !other_ || other_->holders_.empty(); }
-  /// Of the other one, if none holds this one.
-  void open_gate();
-  /// Throws if `fiber` holds the other one: it would wait for itself.
-  void refuse_deadlock_with_other(std::uint64_t fiber) const;
 
   void on_granted() override { granted_at(core_->monitor().now()); }
   virtual void granted_at(time_point now);
   void on_lost(loss_reason why) override;
   void on_failure(const failure& why) override;
 
-  const std::shared_ptr<client_core> core_;
-  const std::string path_;
-  lock_counts& counts_;
-  wait_list line_;
-  lock_holders holders_;
   const std::shared_ptr<const std::string> absolute_;
   const std::shared_ptr<remote_waiters> remote_waiters_;
   std::shared_ptr<place> place_;
@@ -145,12 +112,14 @@ class shared_entry : public place_listener, public session_observer, public std:
   bool used_ = false;    // a caller has been let in
   bool rested_ = false;  // since the last one
   bool asked_to_release_ = false;
-  bool bound_ = false;      // a grant of it still means something to others than its callers
-  bool releasing_ = false;  // a transaction that deletes its node is under way: it is not passed on
-  bool shut_ = false;
+  bool bound_ = false;       // a grant of it still means something to others than its callers
+  bool releasing_ = false;   // a transaction that deletes its node is under way: it is not passed on
   std::uint32_t turns_ = 0;  // the number of the next turn
 
  private:
+  void begin(const std::shared_ptr<waiter>& me) override;
+  void withdraw(const std::shared_ptr<waiter>& me) override;
+  void let_go() override;
   void on_delayed() override;
   void on_refused() override;
   void on_suspect() override;
@@ -168,8 +137,6 @@ class shared_entry : public place_listener, public session_observer, public std:
   timer_id timer_;    // of one rest or more: it goes on when the entry is used again
   anticipation anticipation_;
   std::unique_ptr<kept_node> former_;
-  shared_entry* other_ = nullptr;  // see `exclude`
-  const char* why_not_both_ = nullptr;
 };
 
 }  // namespace latchkey::detail

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recipes/shared_entry.hpp"
+#include "recipes/shared_place.hpp"
 
 #include <utility>
 
 namespace latchkey::detail {
 
-shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, contender_kind kind,
-                           lock_counts& counts, duration linger, duration max_hold, hand_off how)
-    : core_{std::move(core)},
-      path_{std::move(path)},
-      counts_{counts},
-      line_{*core_, path_, rule_of(kind), counts_},
-      holders_{core_, path_, counts_, max_hold},
+shared_place::shared_place(std::shared_ptr<client_core> core, std::string path, contender_kind kind,
+                           lock_counts& counts, duration linger, duration max_hold, hand_off how, const wording& words)
+    : lock_line{std::move(core), std::move(path), rule_of(kind), counts, max_hold, words},
       absolute_{std::make_shared<const std::string>(core_->absolute(path_))},
       remote_waiters_{std::make_shared<remote_waiters>(
           *core_, *absolute_, rule_of(kind), [this](std::string_view node) { return place_ && place_->node() == node; },
@@ -21,23 +17,17 @@ shared_entry::shared_entry(std::shared_ptr<client_core> core, std::string path, 
       how_{how},
       anticipation_{how} {}
 
-void shared_entry::shut() noexcept {
-  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
-  core_->monitor().run([this] {
-    shut_ = true;
-    line_.fail_all(destroyed(path_));
-    other_ = nullptr;
-    holders_.warn_of_guards();
-    let_go();
-    give_up();
-  });
+void shared_place::let_go() {
+  line_.fail_all(destroyed(path_));
+  end_all();
+  give_up();
 }
 
-void shared_entry::observe() {
+void shared_place::observe() {
   if (observing_ == 0) observing_ = core_->add_observer(*this);
 }
 
-void shared_entry::rest_if_unused() {
+void shared_place::rest_if_unused() {
   if (place_ || !line_.empty() || !holders_.empty()) return;
   core_->remove_observer(std::exchange(observing_, 0));
   holders_.stop_limit();
@@ -46,68 +36,41 @@ void shared_entry::rest_if_unused() {
 
 // Callers ----------
 
-void shared_entry::require_open() const {
-  require_working(*core_, path_);
-  if (shut_) throw_destroyed(path_);
-}
-
-std::shared_ptr<waiter> shared_entry::queue_up(std::uint64_t fiber, time_point until, bool hopeless) {
-  auto me = line_.add(fiber, until, *this);
-  me->entering = true;
+void shared_place::begin(const std::shared_ptr<waiter>& me) {
   observe();
-  if (is_try(until) && (hopeless || !gate_open())) {
-    line_.conclude(me, waiter::outcome::refused);
-    rest_if_unused();
-  } else if (line_.size() == 1) {
-    if (!place_ && !in_use()) anticipation_.wanted(me->since);
-    advance(me->since);
-  }
-  me->entering = false;
-  return me;
+  if (line_.size() != 1) return;
+  if (!place_ && !in_use()) anticipation_.wanted(me->since);
+  advance(me->since);
 }
 
-void shared_entry::cancel(const std::shared_ptr<waiter>& who) {
-  if (who->what != waiter::outcome::waiting) return;
-  line_.conclude(who, waiter::outcome::refused);
+void shared_place::withdraw(const std::shared_ptr<waiter>& me) {
+  line_.conclude(me, waiter::outcome::refused);
   rest_if_unwanted(core_->monitor().now());
 }
 
-void shared_entry::refuse_tries() {
+void shared_place::refuse_tries() {
   line_.refuse_tries();
   rest_if_unwanted(core_->monitor().now());
 }
 
-void shared_entry::advance(time_point now) {
+void shared_place::advance(time_point now) {
   if (line_.empty()) return rest_if_unwanted(now);
   if (granted()) return go_on(now);
   if (!place_ && !in_use()) take();
 }
 
-void shared_entry::exclude(shared_entry& other, const char* why) {
-  other_ = &other;
-  why_not_both_ = why;
-}
-
-void shared_entry::refuse_deadlock_with_other(std::uint64_t fiber) const {
-  if (other_ && other_->holders_.find(fiber)) refuse_deadlock(path_, why_not_both_);
-}
-
-void shared_entry::open_gate() {
-  if (other_ && holders_.empty()) other_->gate_opened();
-}
-
-void shared_entry::gate_opened() {
+void shared_place::gate_opened() {
   const auto now = core_->monitor().now();
   if (!line_.empty() && granted() && !in_use() && refresh(now)) granted_at(now);
 }
 
 // The place ----------
 
-std::shared_ptr<place> shared_entry::make_place() {
+std::shared_ptr<place> shared_place::make_place() {
   return std::make_shared<queue_entry>(core_, absolute_, kind_, *this, nullptr, how_);
 }
 
-void shared_entry::take() {
+void shared_place::take() {
   if (core_->failed()) return on_failure(*core_->failed());
   state_ = state::queueing;
   used_ = rested_ = asked_to_release_ = bound_ = false;
@@ -116,7 +79,7 @@ void shared_entry::take() {
   place_->start(patience_of(line_.front()->once), std::move(former_));
 }
 
-std::shared_ptr<place> shared_entry::release() {
+std::shared_ptr<place> shared_place::release() {
   state_ = state::none;
   releasing_ = false;
   core_->monitor().cancel(timer_);
@@ -126,16 +89,16 @@ std::shared_ptr<place> shared_entry::release() {
   return left;
 }
 
-void shared_entry::give_up() {
+void shared_place::give_up() {
   if (const auto left = release()) left->leave(closed());
 }
 
-void shared_entry::give_up_for_another() {
+void shared_place::give_up_for_another() {
   if (!follows_on()) return give_up();
   if (const auto left = release()) former_ = left->leave_for_another(turns_, closed());
 }
 
-void shared_entry::rest_if_unwanted(time_point now) {
+void shared_place::rest_if_unwanted(time_point now) {
   if (!line_.empty() || in_use()) return;
   const bool wanted_soon = linger_ > duration::zero() && granted() && !asked_to_release_ && !releasing_ &&
                            !core_->failed() && core_->session().connected();
@@ -151,7 +114,7 @@ void shared_entry::rest_if_unwanted(time_point now) {
   if (!timer_) await_end_of_linger();
 }
 
-void shared_entry::await_end_of_linger() {
+void shared_place::await_end_of_linger() {
   timer_ = core_->monitor().at(until_, [this, weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
@@ -162,7 +125,7 @@ void shared_entry::await_end_of_linger() {
   });
 }
 
-bool shared_entry::wake() {
+bool shared_place::wake() {
   if (state_ != state::resting) return false;
   state_ = state::granted;
   rested_ = true;
@@ -170,14 +133,14 @@ bool shared_entry::wake() {
   return true;
 }
 
-bool shared_entry::refresh(time_point now) {
+bool shared_place::refresh(time_point now) {
   state_ = state::queueing;  // before: the entry may be refused in the call
   if (!place_->refresh(now)) return false;
   state_ = state::granted;
   return true;
 }
 
-shared_entry::turn shared_entry::next_turn() {
+shared_place::turn shared_place::next_turn() {
   const bool rested = std::exchange(rested_, false);
   auto source = rested ? granted_by::linger : granted_by::turn;
   if (!std::exchange(used_, true)) {
@@ -189,50 +152,50 @@ shared_entry::turn shared_entry::next_turn() {
 
 // What becomes of it ----------
 
-void shared_entry::granted_at(time_point now) {
+void shared_place::granted_at(time_point now) {
   state_ = state::granted;
   if (!line_.empty() && gate_open()) return let_in(now);
   refuse_tries();  // the others wait until the gate opens
 }
 
-void shared_entry::on_delayed() {
+void shared_place::on_delayed() {
   state_ = state::delayed;
   refuse_tries();
 }
 
-void shared_entry::on_refused() {
+void shared_place::on_refused() {
   line_.refuse_tries();
   release();
   if (!line_.empty()) take();  // those who came meanwhile are in no hurry
 }
 
-void shared_entry::for_each_grant(const std::function<void(grant_state&)>& what) {
+void shared_place::for_each_grant(const std::function<void(grant_state&)>& what) {
   holders_.for_each([&](hold& each) { what(*each.grant); });
 }
 
-void shared_entry::on_suspect() {
+void shared_place::on_suspect() {
   for_each_grant([](grant_state& each) { each.suspect(); });
 }
 
-void shared_entry::on_lost(loss_reason why) {
+void shared_place::on_lost(loss_reason why) {
   release();
   for_each_grant([why](grant_state& each) { each.lose(why); });
   if (!line_.empty() && !in_use()) take();
 }
 
-void shared_entry::on_failure(const failure& why) {
+void shared_place::on_failure(const failure& why) {
   line_.fail_all(why.at(path_));
   give_up();
 }
 
-void shared_entry::on_asked_to_release() {
+void shared_place::on_asked_to_release() {
   asked_to_release_ = true;
   for_each_grant([](grant_state& each) { each.ask_to_release(); });
   if (line_.empty() && !in_use()) give_up();
 }
 
 /// A place that rests has no proofs: what becomes of its session is told here.
-void shared_entry::on_session_over() {
+void shared_place::on_session_over() {
   remote_waiters_->stop();
   if (!place_ || in_use()) return;
   if (line_.empty()) return give_up();
@@ -240,7 +203,7 @@ void shared_entry::on_session_over() {
   used_ = rested_ = asked_to_release_ = false;
 }
 
-void shared_entry::on_remote_waiters() {
+void shared_place::on_remote_waiters() {
   if (granted()) advance(core_->monitor().now());
 }
 
