@@ -46,7 +46,7 @@ void cohort::end(hold& mine, time_point now) {
 // Turns ----------
 
 void cohort::go_on(time_point now) {
-  if (in_use()) return;
+  if (!holders_.empty()) return;
   wake();
   if (may_go_on()) {
     if (refresh(now)) granted_at(now);
@@ -76,10 +76,8 @@ bool cohort::may_go_on() {
 void cohort::let_in(time_point now) {
   const auto& next = line_.front();
   counted_ = used_ ? counted_ + 1 : 1;
-  if (const auto* const won = place_->won()) holders_.rename(*won);
   const auto [fence, source] = next_turn();
   const auto& mine = holders_.begin(*this, next->fiber, place_->node(), fence, now);
-  if (auto others = place_->other_nodes(); !others.empty()) mine.grant->rest_on(std::move(others));
   if (asked_to_release_) mine.grant->ask_to_release();
   line_.grant(next, source, now);
 }

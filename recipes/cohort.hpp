@@ -58,15 +58,17 @@ class cohort : public shared_place {
   cohort(std::shared_ptr<client_core> core, std::string path, contender_kind kind, const cohort_options& options,
          lock_counts& counts);
 
-  /// With the monitor. @pre it is held, and its place is an entry, which becomes that of a reader. `done` is given it, or nothing if it was
-  /// lost, and the number of turns it has had.
+  /// With the monitor. @pre it is held, and its place is an entry, which becomes that of a reader. `done` is given it,
+  /// or nothing if it was lost, and the number of turns it has had.
   void downgrade(std::function<void(std::shared_ptr<place>, std::uint32_t)> done);
+
+ protected:
+  void let_in(time_point now) override;
 
  private:
   bool is_hopeless(std::uint64_t fiber) override;
   void end(hold& mine, time_point now) override;
   bool closed() const noexcept override { return !in_use() && !bound_; }
-  void let_in(time_point now) override;
   void go_on(time_point now) override;
   void end_all() override { leave(); }
   void on_overdue(hold&) override { give_up(); }

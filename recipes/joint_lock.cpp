@@ -57,7 +57,7 @@ joint_lock::joint_lock(const std::shared_ptr<client_core>& core, std::vector<gro
     throw error{errc::bad_option, "the option max_hold must not be negative", path_};
   line_.when_long([this](duration waited, std::size_t calls) {
     if (!place_) return;
-    for (const auto index : static_cast<const joint_place&>(*place_).waiting()) {
+    for (const auto index : joint().waiting()) {
       look_into_long_wait(*core_, members_[index].path, rule_of(members_[index].kind), waited, calls);
     }
   });

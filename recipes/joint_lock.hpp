@@ -35,6 +35,12 @@ class joint_lock final : public cohort {
   std::shared_ptr<place> make_place() override {
     return std::make_shared<joint_place>(core_, members_, goal_, *this, observing_);
   }
+  const joint_place& joint() const noexcept { return static_cast<const joint_place&>(*place_); }
+  void let_in(time_point now) override {
+    holders_.rename(joint().lock());
+    cohort::let_in(now);
+    holders_.only()->grant->rest_on(joint().other_nodes());
+  }
   /// One of its entries may fail while the others are held.
   void on_failed(const failure& why) override {
     shared_place::on_failure(why);

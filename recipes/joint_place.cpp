@@ -67,8 +67,6 @@ std::vector<std::string> joint_place::other_nodes() const {
   return all;
 }
 
-const std::string* joint_place::won() const noexcept { return goal_ == group_goal::first ? &first().lock_ : nullptr; }
-
 /// That of each entry is not smaller than the birth of the group, and smaller than those of all who come later in that
 /// queue. So is the smallest, in every queue.
 fencing_token joint_place::fence(std::uint32_t turn) const noexcept {

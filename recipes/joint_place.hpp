@@ -62,11 +62,13 @@ class joint_place final : public place, public std::enable_shared_from_this<join
 
   bool waited() const noexcept override;
   const std::string& node() const noexcept override;
-  std::vector<std::string> other_nodes() const override;
-  const std::string* won() const noexcept override;
   /// Right for each of the queues; see recipes/README.md.
   fencing_token fence(std::uint32_t turn) const noexcept override;
 
+  /// @pre granted. @returns those of the other nodes that a grant rests on.
+  std::vector<std::string> other_nodes() const;
+  /// @pre granted. @returns the path of the lock, below the chroot: the first of them, or the one that was won.
+  const std::string& lock() const noexcept { return first().lock_; }
   /// @returns which entries wait for a contender ahead.
   std::vector<std::size_t> waiting() const;
 

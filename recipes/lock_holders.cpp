@@ -25,18 +25,9 @@ std::uint64_t new_holder() noexcept {
   return ++last | no_fiber;
 }
 
-hold* lock_holders::find(std::uint64_t by) noexcept {
-  if (present_ && first_.by == by) return &first_;
-  if (!others_) return nullptr;
+hold* lock_holders::find_another(std::uint64_t by) noexcept {
   const auto at = others_->by_who.find(by);
   return at == others_->by_who.end() ? nullptr : &at->second;
-}
-
-hold& lock_holders::add(std::uint64_t by) {
-  auto& mine = std::exchange(present_, true) ? add_another(by) : first_;
-  mine.by = by;
-  mine.guarded = false;
-  return mine;
 }
 
 hold& lock_holders::add_another(std::uint64_t by) {
@@ -49,15 +40,9 @@ hold& lock_holders::add_another(std::uint64_t by) {
   return by_who.insert(std::move(again)).position->second;
 }
 
-std::shared_ptr<place_listener> lock_holders::end(hold& which, time_point now) {
-  which.grant->release(now);
-  auto rested_on = std::move(which.on);
-  if (&which == &first_) {
-    present_ = false;
-  } else if (auto left = others_->by_who.extract(which.by); others_->spare.size() < most_spare) {
-    others_->spare.push_back(std::move(left));
-  }
-  return rested_on;
+void lock_holders::remove_another(const hold& which) {
+  auto left = others_->by_who.extract(which.by);
+  if (others_->spare.size() < most_spare) others_->spare.push_back(std::move(left));
 }
 
 std::uint64_t lock_holders::disown(hold& which) {

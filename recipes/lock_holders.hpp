@@ -56,7 +56,10 @@ class lock_holders {
   bool empty() const noexcept { return !present_ && (!others_ || others_->by_who.empty()); }
   /// @returns that of an exclusive lock, whoever it is; null if there is none.
   hold* only() noexcept { return present_ ? &first_ : nullptr; }
-  hold* find(std::uint64_t by) noexcept;
+  hold* find(std::uint64_t by) noexcept {
+    if (present_ && first_.by == by) return &first_;
+    return others_ ? find_another(by) : nullptr;
+  }
 
   /// @pre it does not hold `of`, a lock object whose `end_overdue` calls that of its holders
   template <class Lock>
@@ -67,7 +70,12 @@ class lock_holders {
     return mine;
   }
   /// @returns what it rested on.
-  std::shared_ptr<place_listener> end(hold& which, time_point now);
+  std::shared_ptr<place_listener> end(hold& which, time_point now) {
+    which.grant->release(now);
+    auto rested_on = std::move(which.on);
+    &which == &first_ ? void(present_ = false) : remove_another(which);
+    return rested_on;
+  }
   /// @pre there is none. What is held next is the lock at `path`, which must outlive them.
   void rename(const std::string& path) {
     if (std::exchange(path_, &path) != &path) first_.grant = nullptr;
@@ -117,8 +125,15 @@ class lock_holders {
     std::vector<table::node_type> spare;
   };
 
-  hold& add(std::uint64_t by);
+  hold& add(std::uint64_t by) {
+    auto& mine = std::exchange(present_, true) ? add_another(by) : first_;
+    mine.by = by;
+    mine.guarded = false;
+    return mine;
+  }
+  hold* find_another(std::uint64_t by) noexcept;
   hold& add_another(std::uint64_t by);
+  void remove_another(const hold& which);
 
   const std::shared_ptr<client_core>& core_;
   const std::string* path_;

@@ -98,10 +98,6 @@ class place {
 
   /// @returns the absolute path of the node; empty before it is known.
   virtual const std::string& node() const noexcept = 0;
-  /// @pre granted. @returns those of the other nodes that a grant rests on.
-  virtual std::vector<std::string> other_nodes() const { return {}; }
-  /// @pre granted. @returns the path of the lock, below the chroot, if it is one of several; null if it is not.
-  virtual const std::string* won() const noexcept { return nullptr; }
 
   /// @pre granted. @returns the token of a turn.
   virtual fencing_token fence(std::uint32_t turn) const noexcept = 0;
