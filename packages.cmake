@@ -16,9 +16,9 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   set(doc_dir "${CMAKE_INSTALL_DATADIR}/doc/${${component}_package}")
   install(FILES LICENSE DESTINATION "${doc_dir}" RENAME copyright COMPONENT ${component})
   if(component STREQUAL "development")
-    # In the folders that the links of README.md and PROTECTING.md name.
+    # In the folders that their links name.
     foreach(page IN ITEMS README.md CHANGELOG.md CONTRIBUTING.md LICENSE OPERATIONS.md PROTECTING.md SECURITY.md
-        recipes/README.md testcluster/README.md testcluster/TESTING.md tests/bench/README.md tests/bench/chart.svg
+        recipes/README.md src/bridge/HAZARDS.md testcluster/README.md testcluster/TESTING.md tests/bench/README.md tests/bench/chart.svg
         tests/bench/chart_direct.svg tests/interop/kazoo/curator_locks.py)
       cmake_path(GET page PARENT_PATH folder)
       install(FILES ${page} DESTINATION "${doc_dir}/${folder}" COMPONENT development)
@@ -26,7 +26,7 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
     install(DIRECTORY examples DESTINATION "${doc_dir}" COMPONENT development)
     install(DIRECTORY recipes/pictures DESTINATION "${doc_dir}/recipes" COMPONENT development)
   elseif(component STREQUAL "testcluster")
-    install(FILES testcluster/README.md DESTINATION "${doc_dir}" COMPONENT testcluster)
+    install(FILES testcluster/README.md testcluster/TESTING.md DESTINATION "${doc_dir}" COMPONENT testcluster)
   endif()
   string(TOUPPER ${component} COMPONENT)
   set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME ${${component}_package})

@@ -10,9 +10,17 @@
 
 namespace latchkey::detail {
 
-void log_wrong_unlock(const std::string& path, const char* call, bool abandoned) {
+void log_wrong_unlock(const std::string& path, const char* call, unlock_fault why) {
+  if (why == unlock_fault::guarded) {
+    return log(
+        log_level::error,
+        fmt::format("{} was called while a guard holds the lock, and was ignored; call release() of the guard, or "
+                    "let its scope end",
+                    call),
+        {{"path", path}});
+  }
   const auto* const advice =
-      abandoned
+      why == unlock_fault::owner_has_ended
           ? "the one that has is at its end, so only the destructor of the lock object releases the lock now; take "
             "it with acquire()"
           : "unlock it on the one that has, or take it with acquire()";
@@ -114,14 +122,19 @@ void lock_line::cancel(const std::shared_ptr<waiter>& who) {
 
 void lock_line::unlock() noexcept {
   const auto fiber = current_fiber();
-  bool was_abandoned = false;
+  auto why = unlock_fault::by_another;
   const bool is_holder = core_->monitor().forked() || core_->monitor().run([&] {
     auto* const mine = holding(fiber);
     if (mine && mine->unlocks(fiber)) return leave(*mine), true;
-    was_abandoned = abandoned();
+    const auto* const holder = words_.exclusive ? holders_.only() : mine;
+    if (holder && holder->guarded) {
+      why = unlock_fault::guarded;
+    } else if (abandoned()) {
+      why = unlock_fault::owner_has_ended;
+    }
     return false;
   });
-  if (!is_holder) log_wrong_unlock(path_, words_.unlock, was_abandoned);
+  if (!is_holder) log_wrong_unlock(path_, words_.unlock, why);
 }
 
 void lock_line::leave(std::uint64_t fiber) {

@@ -14,9 +14,14 @@
 
 namespace latchkey::detail {
 
-/// Logs that another than the holder has called `unlock()` or `unlock_shared()`.
-/// @param abandoned whether the holder cannot call it: it has ended
-void log_wrong_unlock(const std::string& path, const char* call, bool abandoned = false);
+/// Why `unlock()` or `unlock_shared()` does nothing.
+enum class unlock_fault : std::uint8_t {
+  by_another,       ///< the caller is not the holder
+  owner_has_ended,  ///< nor can the holder call it
+  guarded,          ///< a guard releases the lock
+};
+
+void log_wrong_unlock(const std::string& path, const char* call, unlock_fault why);
 
 /// @throws error bad_option if locks of this client cannot be handed off so
 void require_peers(client_core& core, hand_off how, const std::string& path);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/path.hpp"
+#include "queue/foreign_use.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
@@ -224,6 +225,7 @@ void permit_queue::conclude() {
   if (is_outdated()) return fall_back();
   if (!few_enough() || !contract_->agreed() || !may_conclude() || !leases_->ready()) return;
   if (!leases_->refresh(core_->monitor().now())) return;
+  look_for_lock();
   const auto what = std::exchange(leases_, nullptr);
   const auto left = std::exchange(turn_, nullptr);
   const bool waited = waited_ || (left && left->waited());
@@ -236,6 +238,18 @@ void permit_queue::conclude() {
     left->leave();
   }
   listener_.on_collected(what, waited);
+}
+
+/// Once. The folders are there: a lock at the same path that queues later sees them in its own list.
+void permit_queue::look_for_lock() {
+  if (std::exchange(looked_for_lock_, true)) return;
+  const auto path = core_->absolute(path_);
+  core_->session().submit({.kind = operation::children, .path = path}, [core = core_.get(), path](const reply& listed) {
+    const auto& lock = rule_of(contender_kind::lock);
+    const auto is_lock = [&](const std::string& name) { return rival_of(lock, name).has_value(); };
+    if (std::any_of(listed.children.begin(), listed.children.end(), is_lock))
+      warn_of_foreign_use(*core, path, lock, listed.children);
+  });
 }
 
 // The session ----------

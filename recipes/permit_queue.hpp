@@ -113,6 +113,7 @@ class permit_queue final : public place_listener,
   void on_leases_listed(const reply& listed);
   void on_too_many();
   void refuse_behind_own();
+  void look_for_lock();
   void on_contract(const std::optional<failure>& failed);
   void conclude();
 
@@ -135,6 +136,7 @@ class permit_queue final : public place_listener,
   std::size_t seen_ = 0;              // leases in the last list that shows all of ours; 0: there is none
   std::vector<std::string> refused_;  // of them, those of ours that may not be deleted
   bool waited_ = false;
+  bool looked_for_lock_ = false;
   bool likely_free_ = false;  // the last call found none ahead, and enough permits
 };
 

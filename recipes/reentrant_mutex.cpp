@@ -89,11 +89,11 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
     return 0;
   }
 
-  /// @returns whether the fiber that holds it has ended.
-  bool abandoned() const {
-    if (forked()) return false;
+  /// @returns why `unlock()` does nothing.
+  unlock_fault fault() const {
     const std::lock_guard lock{mutex_};
-    return owner_ != no_fiber && depth_ != guards_ && has_ended(owner_);
+    if (depth_ != 0 && depth_ == guards_) return unlock_fault::guarded;
+    return owner_ != no_fiber && has_ended(owner_) ? unlock_fault::owner_has_ended : unlock_fault::by_another;
   }
 
   std::size_t depth() const noexcept {
@@ -144,7 +144,7 @@ guard reentrant_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_to
 }
 
 void reentrant_mutex::unlock() noexcept {
-  if (!state_->unlock()) detail::log_wrong_unlock(path_, "unlock()", state_->abandoned());
+  if (!state_->unlock()) detail::log_wrong_unlock(path_, "unlock()", state_->fault());
 }
 
 void reentrant_mutex::unlock_checked() {

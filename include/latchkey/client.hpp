@@ -141,6 +141,9 @@ struct client_options {
   /// fiber. An exception that it throws ends the process, after a log line that names the event. A slow observer delays
   /// other callbacks, and with them the stop tokens of lost locks: `if (held)` is right meanwhile. One that runs for a
   /// quarter of the session timeout is logged.
+  ///
+  /// To end the process, tell the thread that owns the client. `std::exit()` in a callback destroys static objects that
+  /// other threads still use, and no local ones: the locks of a local client are held until its session times out.
   std::function<void(const client_event&)> observer{};
   /// Told of calls that have waited for locks and of grants that have ended, each when it is over, for a tracer. Called
   /// as the observer is. Empty: costs nothing.

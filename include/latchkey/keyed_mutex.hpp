@@ -43,8 +43,8 @@ struct keyed_options {
 ///
 /// A key is any sequence of 1 to 200 bytes, except, without stripes, one that ends as the name of an entry does, as
 /// `lock-0000000000`: a `mutex` at the root would wait for it for ever. Its lock is that of a `mutex` and of Curator's
-/// `InterProcessMutex` at `path(key)`. All calls return a `guard`. Not recursive: while a fiber holds a key, it must
-/// not wait for the same key, nor for another one of the same stripe.
+/// `InterProcessMutex` at `path(key)`; a lock at the root excludes no key. All calls return a `guard`. Not recursive:
+/// while a fiber holds a key, it must not wait for the same key, nor for another one of the same stripe.
 ///
 /// Memory: a key takes memory while it is held, waited for, or lingers. On the ensemble its path is a container, which
 /// the leader deletes some time after the last contender has left: 10 000 a minute, unless it is configured otherwise.

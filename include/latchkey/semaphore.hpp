@@ -53,8 +53,9 @@ struct semaphore_options {
 /// object are served in the order of their arrival, one at a time; permits that are given back pass from caller to
 /// caller, once a remote contender is known to wait for at most `semaphore_options::turns` more turns each.
 ///
-/// Blocking: acquiring suspends the calling fiber, or blocks a plain thread. A timeout bounds the whole call. Releasing
-/// never waits. A caller that waits for permits while it holds others may wait for itself: ask for all at once.
+/// Blocking: acquiring suspends the calling fiber, or blocks a plain thread. Timeouts and stop tokens are as in
+/// `detail::lockable`. Releasing never waits. A caller that waits for permits while it holds others may wait for itself:
+/// ask for all at once.
 ///
 /// Concurrency: every member may be called from any thread and fiber.
 ///

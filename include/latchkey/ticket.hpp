@@ -30,7 +30,7 @@ class fair_place;
 /// ticket until it waits or is cancelled, and the contenders behind it wait.
 ///
 /// Blocking: `ahead()`, `acquire()`, `wait()`, their variants and `requeue()` suspend the calling fiber, or block a
-/// plain thread. Timeouts are as in `detail::lockable`.
+/// plain thread. Timeouts and stop tokens are as in `detail::lockable`.
 ///
 /// Concurrency: one call at a time, except `cancel()`, which may be called from any thread and fiber, and ends a wait.
 ///

@@ -90,8 +90,9 @@ void validate_path(std::string_view path) {
 }
 
 void validate_lock_path(std::string_view path) {
-  if (path == "/")
-    throw error{errc::bad_path, "the root cannot be a lock; name a node below it, such as /locks/nightly", "/"};
+  if (!path.empty() && path.find_first_not_of('/') == path.npos)
+    throw error{errc::bad_path, "the root cannot be a lock; name a node below it, such as /locks/nightly",
+                std::string{path}};
   validate_path(path);
 }
 

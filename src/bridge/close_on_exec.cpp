@@ -4,10 +4,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <vector>
 
 namespace latchkey::detail {
 namespace {
@@ -25,18 +28,51 @@ bool same(const sockaddr_storage& one, const sockaddr_storage& other) noexcept {
          std::memcmp(&a.sin6_addr, &b.sin6_addr, sizeof a.sin6_addr) == 0;
 }
 
-}  // namespace
-
-void close_on_exec(const sockaddr_storage& server) noexcept {
+/// Calls `what` with each descriptor above those of the standard streams.
+template <class Callable>
+void for_each_descriptor(Callable what) {
   const auto close = [](DIR* folder) { ::closedir(folder); };
   const std::unique_ptr<DIR, decltype(close)> all{::opendir("/proc/self/fd"), close};
   if (!all) return;
   while (const auto* const each = ::readdir(all.get())) {
-    const int number = std::atoi(each->d_name);
+    if (const int number = std::atoi(each->d_name); number > 2) what(number);
+  }
+}
+
+/// Calls `what` with each end of a pipe, and its inode.
+template <class Callable>
+void for_each_pipe_end(Callable what) {
+  for_each_descriptor([&](int number) {
+    struct stat found {};
+    if (::fstat(number, &found) == 0 && S_ISFIFO(found.st_mode)) what(number, found.st_ino);
+  });
+}
+
+}  // namespace
+
+void close_on_exec(const sockaddr_storage& server) noexcept {
+  for_each_descriptor([&](int number) {
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
-    if (number <= 2 || ::getpeername(number, reinterpret_cast<sockaddr*>(&peer), &size) != 0) continue;
-    if (same(peer, server)) ::fcntl(number, F_SETFD, FD_CLOEXEC);
+    if (::getpeername(number, reinterpret_cast<sockaddr*>(&peer), &size) == 0 && same(peer, server))
+      ::fcntl(number, F_SETFD, FD_CLOEXEC);
+  });
+}
+
+pipes_before::pipes_before() {
+  for_each_pipe_end([&](int, ino_t inode) { inodes_.insert(inode); });
+}
+
+/// A pipe that another thread makes meanwhile, to pass one end to a child, is in general one that blocks; and what a
+/// child gets as a standard stream is a duplicate, which does not have the flag.
+void pipes_before::close_later_ones_on_exec() const {
+  std::map<ino_t, std::vector<int>> ends;
+  for_each_pipe_end([&](int number, ino_t inode) {
+    if (!inodes_.contains(inode) && (::fcntl(number, F_GETFL) & O_NONBLOCK) != 0) ends[inode].push_back(number);
+  });
+  for (const auto& [inode, both] : ends) {
+    if (both.size() != 2) continue;
+    for (const int number : both) ::fcntl(number, F_SETFD, FD_CLOEXEC);
   }
 }
 

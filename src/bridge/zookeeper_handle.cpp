@@ -152,6 +152,7 @@ zookeeper_handle::~zookeeper_handle() { close(); }
 std::string zookeeper_handle::open(const std::string& servers) {
   constexpr std::chrono::milliseconds longest{std::numeric_limits<int>::max()};
   const auto timeout = static_cast<int>(std::clamp(options_.session_timeout, 1ms, longest).count());
+  const pipes_before others;
   // One function and context for the session and all watches: otherwise session events cost O(watches^2) (HAZARDS 8).
   if (!options_.tls) {
     handle_ = zookeeper_init2(servers.c_str(), &completions::event, timeout, nullptr, this, ZOO_NO_LOG_CLIENTENV,
@@ -164,6 +165,7 @@ std::string zookeeper_handle::open(const std::string& servers) {
                            servers_.log_function());
     });
   }
+  others.close_later_ones_on_exec();  // HAZARDS 20
   if (handle_ == nullptr) {
     return fmt::format("the C client could not be started for {} ({})", servers,
                        std::generic_category().message(errno));

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/connect_string.hpp"
+#include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/secrets.hpp"
 #include "bridge/blocked_signals.hpp"
@@ -136,7 +137,8 @@ constexpr std::chrono::milliseconds for_last_events{100};
 void end_events(detail::client_core& core, detail::time_point until) {
   if (core.events().is_this_thread()) {
     core.events().stop([] {});
-    return core.events().abandon();
+    core.events().abandon();
+    return;
   }
   auto& monitor = core.monitor();
   const auto ended = std::make_shared<detail::wait_point>();
@@ -144,7 +146,11 @@ void end_events(detail::client_core& core, detail::time_point until) {
   core.events().stop([ended] { ended->notify(); });
   ended->wait();
   monitor.run([&] { monitor.cancel(timer); });
-  core.events().abandon();
+  const auto left = core.events().abandon();
+  if (left.number == 0) return;
+  detail::log(
+      log_level::warning,
+      fmt::format("{} is still running, and the client closes without it; what it uses must outlive it", left.name));
 }
 
 void shut(detail::client_core& core) {

@@ -102,12 +102,13 @@ void event_thread::stop(std::function<void()> on_ended) {
   if (on_ended) on_ended();
 }
 
-void event_thread::abandon() {
+event_thread::running event_thread::abandon() {
   std::unique_lock lock{state_->mutex};
-  if (state_->over) return;
+  if (state_->over) return {};
   state_->joinable = false;
   thread_.detach();
   state_->end(lock);
+  return state_->last;
 }
 
 void event_thread::stop() {

@@ -46,8 +46,8 @@ class event_thread {
   void stop(std::function<void()> on_ended);
 
   /// @pre stop(...). If a callback is still running, the thread is abandoned: it runs the callbacks that are
-  /// not dropped, and ends.
-  void abandon();
+  /// not dropped, and ends. @returns that callback; all zero if none was running
+  running abandon();
 
   /// Runs what has been posted, then ends and joins the thread, unless it has been abandoned. Not from a callback.
   void stop();

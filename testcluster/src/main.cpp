@@ -87,7 +87,8 @@ sigset_t block_ending_signals() {
   return ending;
 }
 
-constexpr auto commands = "pause N, resume N, kill N, start N, restart N (N: the number of a server)";
+constexpr auto commands =
+    "pause N (SIGSTOP), resume N, kill N (SIGKILL), start N, restart N; N is the number of a server, from 0";
 
 /// Does what a line of the standard input says.
 void obey(ensemble& servers, const std::string& line) try {
@@ -178,6 +179,9 @@ int main(int argc, char** argv) {
   auto* command =
       app.add_subcommand("up", "Start an ensemble, print its connect string, serve until Ctrl-C or SIGTERM");
   describe(*command, set);
+  const auto note = std::string{"Commands, one on each line of the standard input:\n  "} + commands;
+  app.footer(note);
+  command->footer(note);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

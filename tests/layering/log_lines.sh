@@ -16,7 +16,7 @@ sources=$(cat src/*/*.cpp recipes/*.cpp | tr '\n' ' ' | sed -E 's/" +"//g')
 # The first column of the first table: what is in backticks, without the fields, in parts around "...".
 mapfile -t explained < <(awk '/^## /{n++} n == 1 && /^\| `/' OPERATIONS.md | cut -d '|' -f 2 | grep -oE '`[^`]+`' |
   tr -d '`' | grep -v = | sed 's/ *\.\.\. */\n/g' | grep .)
-mapfile -t logged < <(grep -oE 'log\(log_level::(warning|error), *(fmt::format\( *)?"[^"]+"' <<<"$sources" | cut -d '"' -f 2)
+mapfile -t logged < <(grep -oE 'log\( *log_level::(warning|error), *(fmt::format\( *)?"[^"]+"' <<<"$sources" | cut -d '"' -f 2)
 
 for words in "${explained[@]}"; do
   grep -qF -- "$words" <<<"$sources" || complain "OPERATIONS.md: no source has the log line '$words'"

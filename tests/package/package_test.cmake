@@ -77,8 +77,33 @@ function(refuse_older_standard)
   endif()
 endfunction()
 
+# A project around this one may bring an older fmt, against which the library is compiled then.
+function(refuse_older_fmt)
+  file(WRITE "${WORK}/older/fmt/format.h" "#define FMT_VERSION 70103\n")
+  execute_process(COMMAND "${CXX}" -std=c++20 -fsyntax-only "-I${WORK}/older" "-I${SOURCE}/src" "-I${WORK}/stage/include"
+    -x c++ "${SOURCE}/src/base/log.hpp" RESULT_VARIABLE result ERROR_VARIABLE said)
+  if(result EQUAL 0 OR NOT said MATCHES "latchkey needs fmt 9 or newer")
+    message(FATAL_ERROR "fmt 7 is not refused as it should be: ${said}")
+  endif()
+endfunction()
+
+function(refuse_unknown_component)
+  file(WRITE "${WORK}/unknown/CMakeLists.txt" "cmake_minimum_required(VERSION 3.23)
+project(user LANGUAGES CXX)
+find_package(latchkey REQUIRED COMPONENTS mutex)
+")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/unknown" -B "${WORK}/unknown/build" -G "${GENERATOR}"
+    "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${WORK}/stage" RESULT_VARIABLE result ERROR_VARIABLE said
+    OUTPUT_QUIET)
+  string(REGEX REPLACE "[ \n]+" " " said "${said}") # CMake wraps it
+  if(result EQUAL 0 OR NOT said MATCHES "latchkey has no component mutex; its components are simulation and testcluster")
+    message(FATAL_ERROR "an unknown component is not refused as it should be: ${said}")
+  endif()
+endfunction()
+
 # What a run before built of the library is kept: this one is quick.
-file(REMOVE_RECURSE "${WORK}/stage" "${WORK}/installed" "${WORK}/find_package" "${WORK}/pkg_config")
+file(REMOVE_RECURSE "${WORK}/stage" "${WORK}/installed" "${WORK}/find_package" "${WORK}/pkg_config"
+  "${WORK}/unknown")
 
 if(REUSED AND NOT DEFINED ENV{LATCHKEY_LONG})
   set(LAUNCHER "${SOURCE}/tests/package/reuse.sh")
@@ -115,6 +140,8 @@ endif()
 consume_with_find_package()
 consume_with_pkg_config()
 refuse_older_standard()
+refuse_older_fmt()
+refuse_unknown_component()
 if(EXISTS "${WORK}/stage/bin/latchkey-testcluster")
   run("${WORK}/stage/bin/latchkey-testcluster" --help)
 endif()

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <latchkey/testing/child_process.hpp>
 #include <latchkey/testing/proxy.hpp>
@@ -27,6 +32,18 @@ bool lives(int pid) {
   std::getline(in, stat);
   const auto name_end = stat.rfind(')');
   return name_end != stat.npos && stat.at(name_end + 2) != 'Z';
+}
+
+/// Whether a connection to this port is accepted.
+bool accepts(std::uint16_t port) {
+  const int end = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool accepted = ::connect(end, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  ::close(end);
+  return accepted;
 }
 
 /// The program `latchkey-testcluster up --servers 1`, with its first lines of both outputs.
@@ -89,19 +106,46 @@ TEST_CASE("the program kills, starts, pauses and resumes a server by number, and
   CHECK(hears("server 0: pause done"));
   up.process.say("resume 0");
   CHECK(hears("server 0: resume done"));
+  up.process.say("restart 0");
+  CHECK(hears("server 0: restart done"));
   up.process.say("pause 1");
   CHECK(hears("Commands: pause N"));
 }
 
-TEST_CASE("the program serves at fixed ports, and says if one is taken") {
+TEST_CASE("the help of the program names each of its commands, and so do README and the manual page") {
+  const auto all_of = [](std::istream&& in) { return std::string{std::istreambuf_iterator<char>{in}, {}}; };
+  child_process asked{{"/bin/sh", "-c", "exec " TESTCLUSTER_PROGRAM " --help"}};
+  std::string help;
+  for (auto line = asked.hear(); line; line = asked.hear()) help += *line + '\n';
+  const auto readme = all_of(std::ifstream{TESTCLUSTER_SOURCE "/README.md"});
+  const auto manual = all_of(std::ifstream{TESTCLUSTER_SOURCE "/latchkey-testcluster.1"});
+  for (const std::string command : {"pause", "resume", "kill", "start", "restart"}) {
+    CAPTURE(command);
+    CHECK(help.find(command + " N") != help.npos);
+    CHECK(readme.find('`' + command + " N`") != readme.npos);
+    CHECK(manual.find(".BI " + command + "\\~ N") != manual.npos);
+  }
+}
+
+TEST_CASE("the program serves at fixed ports, also while a server does not run, and says if one is taken") {
   const ensemble other{{.servers = 1}};
-  const proxy net{other.addresses()};
-  const auto taken = net.address(0).port;
-  child_process refused{
-      {"/bin/sh", "-c", "exec " TESTCLUSTER_PROGRAM " up --servers 1 --port " + std::to_string(taken) + " 2>&1"}};
+  std::optional<proxy> net{std::in_place, other.addresses()};
+  const auto port = net->address(0).port;
+  const auto command = "exec " TESTCLUSTER_PROGRAM " up --servers 1 --port " + std::to_string(port) + " 2>&1";
+  child_process refused{{"/bin/sh", "-c", command}};
   const auto said = refused.hear();
-  CHECK(said.value_or("").find("port " + std::to_string(taken) + " is not free") != std::string::npos);
+  CHECK(said.value_or("").find("port " + std::to_string(port) + " is not free") != std::string::npos);
   CHECK(refused.wait() == "exit code 1");
+
+  net.reset();
+  child_process up{{"/bin/sh", "-c", command}};
+  CHECK(up.hear() == "127.0.0.1:" + std::to_string(port));
+  up.say("kill 0");
+  std::optional<std::string> line;
+  do line = up.hear();
+  while (line && line->find("kill done") == line->npos);
+  REQUIRE(line);
+  CHECK(accepts(port));
 }
 
 TEST_CASE("the servers die with a process that is killed") {

@@ -20,6 +20,8 @@
 #include <latchkey/client.hpp>
 #include <latchkey/error.hpp>
 
+#include "log_lines.hpp"
+
 namespace {
 
 /// Name servers that answer for "slow.test" so many times, and then no more until they are told to.
@@ -143,6 +145,7 @@ TEST_SUITE("bounded close") {
   }
 
   TEST_CASE("closing does not wait for an observer that does not return, and it is not called again") {
+    const log_lines log{log_level::warning};
     const auto observer = std::make_shared<blocking_observer>();
     {
       client nowhere{"127.0.0.1:1", blocking_observer::of(observer)};
@@ -150,6 +153,7 @@ TEST_SUITE("bounded close") {
       observer->called.get_future().get();
       CHECK(returns([&] { nowhere.close(); }));
     }
+    CHECK(log.with("client_options::observer is still running, and the client closes without it").size() == 1);
     observer->go_on.set_value();
     observer->returned.get_future().get();
     CHECK(observer->calls == 1);
@@ -168,6 +172,7 @@ TEST_SUITE("bounded close") {
   }
 
   TEST_CASE("an observer that returns is told of the end before closing returns, however little time there is") {
+    const log_lines log{log_level::warning};
     std::string told;
     client_options options;
     options.close_timeout = 0ms;
@@ -175,6 +180,7 @@ TEST_SUITE("bounded close") {
     client nowhere{"127.0.0.1:1", options};
     nowhere.close();
     CHECK(told == "closed");
+    CHECK(log.with("still running").empty());
   }
 }
 

@@ -5,8 +5,10 @@
 
 #include <future>
 #include <string>
+#include <string_view>
 
 using namespace latchkey::detail;
+using namespace std::string_view_literals;
 
 TEST_SUITE_BEGIN("events");
 
@@ -53,8 +55,9 @@ TEST_CASE("a thread that is abandoned runs later what must run, and nothing else
     begun.get_future().get();
     events.stop([&] { told = true; });
     CHECK_FALSE(told);
-    events.abandon();
+    CHECK(events.abandon().name == "a callback"sv);
     CHECK(told);
+    CHECK(events.abandon().number == 0);
     events.stop();  // does not wait
   }
   shared->go_on.set_value();

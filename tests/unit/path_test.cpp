@@ -22,6 +22,19 @@ TEST_CASE("paths that ZooKeeper accepts are valid") {
   }
 }
 
+TEST_CASE("the root, however many slashes it is written with, is no lock") {
+  for (const auto* path : {"/", "//", "///"}) {
+    CAPTURE(path);
+    std::string said;
+    try {
+      validate_lock_path(path);
+    } catch (const latchkey::error& refused) {
+      said = refused.what();
+    }
+    CHECK(said.find("the root cannot be a lock") != std::string::npos);
+  }
+}
+
 TEST_CASE("any bytes can be written as a component, and different ones differently") {
   using namespace std::string_literals;
   CHECK(as_component("order-17") == "order-17");

@@ -287,22 +287,43 @@ TEST_SUITE("permits") {
     CHECK(w.is_clean());
   }
 
-  TEST_CASE("a path that is used as a lock and as a semaphore is logged, once") {
-    const log_lines lines{log_level::warning};
-    permit_world w;
-    simulated_lock lock{w.one, "/s", {}};
-    REQUIRE(w.calm_world::ends(lock.enter(1, contender_kind::lock), outcome::granted));
-    CHECK(lines.all().empty());
-    const auto held = w.take(w.ours);
-    lock.leave(1, contender_kind::lock);
-    w.settle();
-    for (int i = 0; i < 2; ++i) {
-      REQUIRE(w.calm_world::ends(lock.enter(1, contender_kind::lock), outcome::granted));
-      lock.leave(1, contender_kind::lock);
-      w.settle();
+  TEST_CASE("a path that is used as a lock and as a semaphore is logged, once, whichever comes first") {
+    struct lock_use {
+      lock_family family;
+      contender_kind kind;
+    };
+    for (const auto [family, kind] : {lock_use{lock_family::turns, contender_kind::lock},
+                                      {lock_family::fair, contender_kind::lock},
+                                      {lock_family::shared, contender_kind::read},
+                                      {lock_family::shared, contender_kind::write},
+                                      {lock_family::election, contender_kind::latch},
+                                      {lock_family::group, contender_kind::lock}}) {
+      for (const bool lock_first : {true, false}) {
+        for (const bool one_client : {true, false}) {
+          CAPTURE(to_string(family), detail::to_string(kind), lock_first, one_client);
+          const log_lines lines{log_level::warning};
+          permit_world w;
+          simulated_lock lock{one_client ? w.one : w.two, "/s", {.family = family, .members = {{"/s"}}}};
+          const auto take_lock = [&, kind = kind] {
+            REQUIRE(w.calm_world::ends(lock.enter(1, kind), outcome::granted));
+          };
+          if (lock_first) take_lock();
+          CHECK(lines.all().empty());
+          auto held = w.take(w.ours);
+          if (!lock_first) take_lock();
+          w.settle();
+          CHECK(lines.with("used as a lock and as a semaphore").size() == 1);
+          for (int i = 0; i < 2; ++i) {
+            w.ours.leave(held);
+            w.settle();
+            held = w.take(w.ours);
+          }
+          w.settle();
+          CHECK(lines.with("used as a lock and as a semaphore").size() == 1);
+          w.ours.leave(held);
+        }
+      }
     }
-    CHECK(lines.with("used as a lock and as a semaphore").size() == 1);
-    w.ours.leave(held);
   }
 }
 

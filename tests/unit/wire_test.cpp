@@ -4,10 +4,14 @@
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <future>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,6 +59,16 @@ bool eventually_reported(Count count) {
   const auto end = std::chrono::steady_clock::now() + long_enough;
   while (count() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
   return count() != 0;
+}
+
+/// @returns the descriptors of this process that are ends of pipes.
+std::set<int> pipe_ends() {
+  std::set<int> found;
+  for (int number = 3; number < 1024; ++number) {
+    struct stat what {};
+    if (::fstat(number, &what) == 0 && S_ISFIFO(what.st_mode)) found.insert(number);
+  }
+  return found;
 }
 
 wire_writer list_of(std::int32_t count) { return wire_writer{}.add(count); }
@@ -111,6 +125,26 @@ TEST_SUITE("wire") {
     returns.set_value();
     owner.close();
     CHECK(reports() == 1);
+  }
+
+  TEST_CASE("a program that is executed inherits no pipe of the C client, and those of others") {
+    wire_server server{{.timeout = 4s}};
+    std::array<int, 2> of_others{};
+    REQUIRE(::pipe(of_others.data()) == 0);
+    const auto before = pipe_ends();
+    {
+      client owner{server.address(), session_of(4s)};
+      REQUIRE(owner.wait_for_connection(long_enough));
+      int of_client = 0;
+      for (const int number : pipe_ends()) {
+        if (before.contains(number)) continue;
+        ++of_client;
+        CHECK((::fcntl(number, F_GETFD) & FD_CLOEXEC) != 0);
+      }
+      CHECK(of_client == 2);
+      for (const int number : of_others) CHECK((::fcntl(number, F_GETFD) & FD_CLOEXEC) == 0);
+    }
+    for (const int number : of_others) ::close(number);
   }
 
   TEST_CASE("a program that is executed inherits no connection to a server") {
