@@ -112,7 +112,7 @@ TEST_SUITE("semaphore") {
     semaphore permits{here.owner, path, 1, {.linger = 1h}};
     auto held = permits.acquire();
     held.release();
-    REQUIRE(has_sent(here.net, opcode::get_children2, 3));
+    REQUIRE(has_sent(here.net, opcode::get_children2, 4));
     held = permits.acquire();
     held.release();
     REQUIRE(eventually([&] { return here.owner.metrics().unanswered == 0; }));

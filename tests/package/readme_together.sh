@@ -5,7 +5,7 @@
 # after it. readme_world.hpp has what the reader brings along.
 set -euo pipefail
 
-source=${1:?which source?}
+source=$(cd "${1:?which source?}" && pwd)
 file=${2:?which file?}
 cxx=${3:?which compiler?}
 
