@@ -129,7 +129,7 @@ void agreed_number::on_number(const reply& read, bool synced) {
   if (!found || (*found != number_ && !(met_ && what_.may_change))) {
     return fail({errc::contract_mismatch,
                  fmt::format("its node says {}, and this object was made with {}; {}", escaped(read.data.substr(0, 64)),
-                             what_.record(number_), what_.way_out),
+                             what_.record(number_), found ? what_.way_out : what_.of_others),
                  {}});
   }
   learn(*found, read.stat);

@@ -21,6 +21,7 @@ struct agreement {
   std::uint32_t least;           ///< that it may be
   bool may_change;               ///< then a watch tells, and the path has been created by others
   std::string_view way_out;      ///< for a user of another number
+  std::string_view of_others;    ///< why there may be other data
   std::string_view permissions;  ///< that the record needs
 
   std::string record(std::uint32_t number) const;
@@ -33,13 +34,18 @@ inline constexpr agreement permits_agreement{
     .least = 1,
     .may_change = true,
     .way_out = "use the same number, change it for all with resize(), or set semaphore_options::contract to false",
+    .of_others =
+        "no semaphore has written that: use one recipe for each path, or, if the data is your own, set "
+        "semaphore_options::contract to false",
     .permissions = "the permissions r and w, or set semaphore_options::contract to false"};
 
-inline constexpr agreement stripes_agreement{.name = "stripes",
-                                             .least = 0,
-                                             .may_change = false,
-                                             .way_out = "use the same number everywhere, or another path",
-                                             .permissions = "the permissions c, r and w"};
+inline constexpr agreement stripes_agreement{
+    .name = "stripes",
+    .least = 0,
+    .may_change = false,
+    .way_out = "use the same number everywhere, or another path",
+    .of_others = "no keyed_mutex has written that: use one recipe for each path",
+    .permissions = "the permissions c, r and w"};
 
 /// Which of the numbers that have been at a path: the later, the larger.
 struct edition {

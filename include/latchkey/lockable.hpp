@@ -20,7 +20,8 @@ namespace latchkey::detail {
 /// The calls that take a lock. `Lock` provides `bool take(nanoseconds timeout, stop_token)`, `guard take_guard(...)` of
 /// the same, and `path()`.
 ///
-/// `acquire()` and its kin return a `guard`, which any thread may release. The lock object must outlive it. With
+/// `acquire()` and its kin return a `guard`, which any thread may release. The lock object must outlive it, so they
+/// cannot be called on a temporary. With
 /// `lock()` and its kin, and with the guards of std, the lock belongs to the calling fiber (or plain thread), which alone
 /// unlocks it.
 ///

@@ -34,6 +34,16 @@ TEST_SUITE("number of permits") {
     }
   }
 
+  TEST_CASE("a semaphore at the path of another recipe is told so") {
+    permit_world w;
+    w.ensemble.create("/s", detail::stripes_agreement.record(4));
+    const auto call = w.ours.enter();
+    REQUIRE(w.ends(call, outcome::failed));
+    CHECK(call.failed_with(errc::contract_mismatch));
+    CHECK(call.waiter->why->what.find("use one recipe for each path") != std::string::npos);
+    CHECK(w.is_clean());
+  }
+
   TEST_CASE("an object made for another number is refused, and leaves nothing") {
     permit_world w{2};
     const auto held = w.take(w.ours);
@@ -41,6 +51,7 @@ TEST_SUITE("number of permits") {
     const auto call = other.enter();
     REQUIRE(w.ends(call, outcome::failed));
     CHECK(call.failed_with(errc::contract_mismatch));
+    CHECK(call.waiter->why->what.find("change it for all with resize()") != std::string::npos);
     CHECK(call.waiter->why->path == "/s");
     CHECK(w.record() == detail::permits_agreement.record(2));
     w.settle();
