@@ -7,12 +7,10 @@
 #include <latchkey/semaphore.hpp>
 #include <latchkey/transaction.hpp>
 
-#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -170,25 +168,6 @@ TEST_SUITE("refusals") {
     CHECK(owner.metrics().disconnections < 15);
     CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::too_large);
     CHECK(kept.held());
-  }
-
-  TEST_CASE("contenders of many locks that are larger than the servers take fail together") {
-    ensemble server{{.servers = 1, .jvm_args = {"-Djute.maxbuffer=700"}}};
-    auto options = quick(10s);
-    options.label = std::string(512, 'x');
-    client owner{server.connect_string(), options};
-    REQUIRE(owner.wait_for_connection(patience()));
-    std::vector<std::jthread> callers;
-    std::atomic<int> refused = 0;
-    for (int i = 0; i < 8; ++i) {
-      callers.emplace_back([&, i] {
-        mutex lock{owner, "/" + std::to_string(i) + std::string(150, 'p')};
-        refused += failure_of([&] { lock.lock(); }).first == errc::too_large ? 1 : 0;
-      });
-    }
-    callers.clear();
-    CHECK(refused == 8);
-    CHECK(owner.metrics().disconnections < 15);
   }
 
   TEST_CASE("a list of watches larger than the servers take ends the session, and the next one gets along") {

@@ -3,14 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "log_lines.hpp"
 #include "recipes/contract.hpp"
-#include "session/suspects.hpp"
 #include "support/holding_world.hpp"
 
 namespace latchkey::testing {
@@ -19,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t below_a_contender = 120;  // and above the rest
-constexpr std::uint64_t few_connections = detail::suspects::enough + 3;
+constexpr std::uint64_t few_connections = detail::repetition::most_attempts + 3;
 
 bool tells_of(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
@@ -58,38 +55,6 @@ TEST_SUITE("oversized requests") {
       CHECK(w.ends(lock.enter(3, kind), outcome::granted));
       lock.leave(3, kind);
       other.leave(1, mode);
-    }
-  }
-
-  TEST_CASE("contenders for many locks that the servers do not take fail together, and cost no other lock") {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      CAPTURE(seed);
-      calm_world w{seed};
-      client_options options;
-      options.session_timeout = 1s;
-      simulated_client quick{w.ensemble, options};
-      REQUIRE(quick.connect());
-      simulated_lock other{quick, "/other", {lock_family::turns}};
-      REQUIRE(w.ends(other.enter(1, mode), outcome::granted));
-      const auto kept = other.current(1, mode);
-      w.ensemble.limit_requests(below_a_contender);
-      std::vector<std::unique_ptr<simulated_lock>> locks;
-      std::vector<simulated_lock::call> calls;
-      for (int i = 0; i < 8; ++i) {
-        const auto path = "/too-large" + std::to_string(i);
-        w.ensemble.create(path);
-        locks.push_back(std::make_unique<simulated_lock>(quick, path, lock_settings{lock_family::turns}));
-        calls.push_back(locks.back()->enter(1, mode));
-      }
-      for (const auto& each : calls) {
-        REQUIRE(w.ends(each, outcome::failed));
-        CHECK(each->why->code == errc::too_large);
-      }
-      CHECK(losses_of_connections(quick) <= few_connections);
-      CHECK(kept);
-      w.ensemble.limit_requests(0);
-      other.leave(1, mode);
-      conclude(w.time, {&quick});
     }
   }
 

@@ -10,8 +10,6 @@ using namespace std::chrono_literals;
 
 constexpr time_point start{1h};
 constexpr request_shape large{1, 5000};
-constexpr request_shape larger_elsewhere{2, 6000};
-constexpr request_shape smaller_elsewhere{3, 4000};
 constexpr request_shape small{1, 100};
 
 request create_at(std::string path, std::size_t data) {
@@ -60,10 +58,10 @@ TEST_SUITE("suspects") {
       CHECK(all.holds_any());
       CHECK(all.held_until(small) == time_point::min());
     }
-    CHECK(connections == suspects::enough);
+    CHECK(connections == repetition::most_attempts + 1);
     CHECK(all.refused_after(large, now) == connections);
     CHECK_FALSE(all.holds_any());
-    CHECK(now - start < 200ms);  // a lease outlasts it
+    CHECK(now - start > 2s);
     now += suspects::refused_for;
     CHECK(all.refused_after(large, now) == 0);
     all.blame(large, now);
@@ -84,34 +82,6 @@ TEST_SUITE("suspects") {
     CHECK(all.holds_any());
     all.blame({0, 0}, start);
     CHECK(all.held_until({0, 0}) == time_point::min());
-  }
-
-  TEST_CASE("what is as large as a suspect is one, unless something as large has been answered") {
-    suspects all;
-    for (int i = 0; i < 2; ++i) all.blame(large, start);
-    CHECK(all.held_until(larger_elsewhere) == all.held_until(large));
-    CHECK(all.held_until(larger_elsewhere) >= start);
-    CHECK(all.held_until(smaller_elsewhere) == time_point::min());
-    all.acquit(larger_elsewhere);
-    CHECK(all.empty());
-    for (int i = 0; i < 2; ++i) all.blame(large, start);
-    CHECK(all.held_until(large) >= start);
-    CHECK(all.held_until(larger_elsewhere) == time_point::min());
-  }
-
-  TEST_CASE("suspects of many sizes are refused together, and a smaller one is tried by itself then") {
-    suspects all;
-    for (int i = 0; i < 2; ++i) all.blame(larger_elsewhere, start);
-    for (int i = 0; i < 3; ++i) all.blame(large, start);
-    CHECK(all.refused_after(large, start) == suspects::enough);
-    CHECK(all.refused_after(larger_elsewhere, start) == suspects::enough);
-    CHECK(all.refused_after(smaller_elsewhere, start) == 0);
-    all.blame(smaller_elsewhere, start);
-    CHECK(all.refused_after(smaller_elsewhere, start) == 0);
-    CHECK(all.held_until(smaller_elsewhere) == time_point::min());
-    for (unsigned i = 1; i < suspects::enough; ++i) all.blame(smaller_elsewhere, start);
-    CHECK(all.refused_after(smaller_elsewhere, start) == suspects::enough);
-    CHECK(all.refused_after(large, start) == suspects::enough);
   }
 }
 

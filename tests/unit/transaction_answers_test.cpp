@@ -203,13 +203,15 @@ TEST_SUITE("transaction answers") {
     for (const bool releases : {false, true}) {
       holding w;
       for (int i = 0; i < 20; ++i) w.one.connector().set_trap(operation::transact, trap::lost_before_effect);
+      const auto start = w.time.now();
       auto what = steps_with(evidence::marker);
       what.releases = releases;
       const auto begun = w.begin(std::move(what));
       w.eventually([&] { return begun->result() || begun->failed(); });
       REQUIRE(begun->failed());
       CHECK(begun->failed()->code == errc::too_large);
-      CHECK(w.one.connector().sent(operation::transact) == detail::suspects::enough);
+      CHECK(w.one.connector().sent(operation::transact) == 1 + detail::repetition::most_attempts);
+      CHECK(w.time.now() - start > 2s);
       CHECK(w.held);
       CHECK_FALSE(w.written());
       w.lock.leave(1, w.mode);
