@@ -119,14 +119,14 @@ bool queue_entry::begin_release() {
 }
 
 void queue_entry::end_release(bool gone) {
+  const auto self = shared_from_this();
   releasing_ = false;
   core_->lease_keeper().remove(*this);
   if (!gone) {
     core_->own_nodes().add(*this);
     core_->lease_keeper().add(*this, core_->monitor().now());
-    return listener_->on_releasing(false);
+    return state_ == state::granted ? listener_->on_releasing(false) : void();  // or the lease has run out
   }
-  const auto self = shared_from_this();
   finish();
   step_out();
   listener_->on_lost(loss_reason::node_deleted);  // what its callers had has ended before
@@ -187,13 +187,14 @@ void queue_entry::recover_replacement() {
 
 /// What orders its grants stays as it was: the transaction came after the creates of all that wait behind.
 void queue_entry::take_replacement() {
+  const auto self = shared_from_this();
   become(state::granted);
   core_->lease_keeper().remove(*this);
   node_ = std::move(*std::exchange(replacement_, nullptr));
   kind_ = kind_->downgraded;
-  core_->lease_keeper().add(*this, core_->monitor().now());
   core_->own_nodes().add(*this);
-  listener_->on_downgraded();
+  core_->lease_keeper().add(*this, core_->monitor().now());
+  if (state_ == state::granted) listener_->on_downgraded();  // or the lease has run out, and it is lost
 }
 
 }  // namespace latchkey::detail
