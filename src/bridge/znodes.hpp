@@ -172,6 +172,9 @@ struct connector_options {
 /// Hears of the opening of a session, on a thread of the connector, never inside `open`.
 class connector_listener : public znodes_listener {
  public:
+  /// The names of the hosts have been looked up: the session is asked for from now on.
+  virtual void on_opening(std::uint64_t /*epoch*/) {}
+
   /// @param session nothing when it could not be opened (names that do not resolve): try again later. Without a
   /// `failure`: no server is left but those that it was to do without.
   /// Events of the session may come before this.

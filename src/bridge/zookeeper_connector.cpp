@@ -29,6 +29,7 @@ void open_handle(std::uint64_t epoch, connector_listener& listener, const handle
     return listener.on_opened(epoch, nullptr, std::move(failure));
   }
   auto handle = std::make_unique<zookeeper_handle>(epoch, listener, options);
+  listener.on_opening(epoch);
   auto failure = handle->open(found.list);
   if (!failure.empty()) return listener.on_opened(epoch, nullptr, std::move(failure));
   listener.on_opened(epoch, std::move(handle), {});

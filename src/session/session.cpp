@@ -74,6 +74,13 @@ void session::open_later() {
   });
 }
 
+/// Name servers may have been slow: no lease is to be the shorter for it.
+void session::on_opening(std::uint64_t epoch) {
+  monitor_.run([&] {
+    if (epoch == epoch_) opened_at_ = monitor_.now();
+  });
+}
+
 void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) {
   monitor_.run([&] {
     --opening_;

@@ -143,6 +143,7 @@ class session final : connector_listener {
     bool armed = false;  // an event that comes before the answer to our own request speaks of a time before it
   };
 
+  void on_opening(std::uint64_t epoch) override;
   void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) override;
   void on_moved(std::uint64_t epoch, const std::string& servers) override;
   void on_connection(std::uint64_t epoch, connection_state state, session_info info) override;

@@ -16,6 +16,7 @@
 
 #include "log_lines.hpp"
 #include "name_table.hpp"
+#include "session/client_core.hpp"
 #include "support/wire_server.hpp"
 
 #include <zookeeper/zookeeper.h>
@@ -95,6 +96,20 @@ TEST_SUITE("moving names") {
     CHECK(lost->is_back_in_its_session());
     lost.reset();  // closes, and does not wait for the name either
     names().release();
+  }
+
+  TEST_CASE("a session whose name was slow to look up begins after that: its first lease is no shorter") {
+    const auto living = server();
+    names().set("slow.test", {living->address()});
+    names().hold_back("slow.test");
+    std::optional<client> owner;
+    std::thread making{[&] { owner.emplace("slow.test:1", short_sessions()); }};
+    names().wait_until_asked_for_what_is_held_back();
+    const auto released = boottime_clock::now();
+    names().release();
+    making.join();
+    REQUIRE(owner->wait_for_connection(long_enough));
+    CHECK(owner->core()->monitor().run([&] { return owner->core()->session().opened_at(); }) >= released);
   }
 
   TEST_CASE("a server that moves to another port of its address, or to another address, keeps its clients' sessions") {

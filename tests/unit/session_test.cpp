@@ -61,6 +61,14 @@ TEST_SUITE("session") {
     CHECK(w.connected());
   }
 
+  TEST_CASE("one whose names are slow to look up begins when it is asked for: its first lease is no shorter") {
+    scripted_client w;
+    w.advance(6s);
+    w.opener->opens();
+    w.opener->connects(ours);
+    CHECK(w.own->run([&] { return w.core->session().opened_at(); }) == w.now);
+  }
+
   TEST_CASE("one that is given up while the client closes is not heard of again") {
     const log_lines log;
     connected_client w;
@@ -283,6 +291,15 @@ TEST_SUITE("session") {
     REQUIRE(w.opener->openings.size() == 3);
     CHECK(w.opener->openings[2].without.empty());  // its configuration may have been changed back
     CHECK_FALSE(w.failed());
+  }
+
+  TEST_CASE("the warning of a session timeout that the servers lower says for which to ask") {
+    const log_lines lines{log_level::warning};
+    scripted_client w;
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 3s, .server = "10.0.0.1:2181"});
+    REQUIRE(lines.all().size() == 1);
+    CHECK(lines.all()[0].find("the ensemble lowered the session timeout; ask for 3000 ms") == 0);
   }
 
   TEST_CASE("a session timeout below the minimum of the servers is raised to it, with a warning") {

@@ -42,7 +42,10 @@ class scripted_connector final : public detail::connector {
 
   // What befalls the session that was opened last:
 
-  void opens() { of_last().on_opened(epoch(), std::make_unique<handle>(*this), {}); }
+  void opens() {
+    of_last().on_opening(epoch());
+    of_last().on_opened(epoch(), std::make_unique<handle>(*this), {});
+  }
   void fails_to_open(std::string why) { of_last().on_opened(epoch(), nullptr, std::move(why)); }
   void connects(detail::session_info info) {
     of_last().on_connection(epoch(), detail::connection_state::connected, std::move(info));
