@@ -237,7 +237,8 @@ void reaper::conclude(std::uint64_t id, reply_code code) {
       what.alone = true;
       return discharge(id);
     case reply_code::too_large:
-      return;  // with the next connection, so once in a while
+      if (!what.prefix.empty()) break;  // so the create, which is larger than the list, has made nothing
+      return;                           // with the next connection, so once in a while
     case reply_code::not_sent:
       return discharge(id);  // now, when the connection is there again; otherwise when it is back
     case reply_code::ok:

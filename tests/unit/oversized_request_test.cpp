@@ -72,6 +72,18 @@ TEST_SUITE("oversized requests") {
     CHECK(w.lock.current(1, w.mode));
   }
 
+  TEST_CASE("a contender that was not taken is owed nothing, though its folder is too long to be listed") {
+    calm_world w;
+    const auto path = "/" + std::string(300, 'p');
+    w.ensemble.create(path);
+    w.ensemble.limit_requests(250);
+    simulated_lock lock{w.one, path, {lock_family::turns}};
+    const auto call = lock.enter(1, mode);
+    REQUIRE(w.ends(call, outcome::failed));
+    CHECK(call->why->code == errc::too_large);
+    CHECK(w.eventually([&] { return w.one.run([&] { return w.one.core()->reaper().owed() == 0; }); }));
+  }
+
   TEST_CASE("a deletion that no call waits for is given up for a while") {
     calm_world w;
     w.ensemble.create("/q");
