@@ -89,7 +89,6 @@ void cohort::on_lost(loss_reason why) {
 
 void cohort::on_failure(const failure& why) {
   shared_place::on_failure(why);
-  if (on_downgraded_ && in_use()) holders_.only()->grant->lose(loss_reason::access_revoked);
   fail_downgrade();
 }
 

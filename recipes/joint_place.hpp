@@ -50,7 +50,7 @@ class joint_place final : public place, public std::enable_shared_from_this<join
   static constexpr std::size_t most_tried = 4;
 
   /// @param members must outlive it
-  /// @param number of this client's places differ: which free queues a try prefers depends on it
+  /// @param number of this client's lock objects differ: which free queues a try prefers depends on it
   joint_place(std::shared_ptr<client_core> core, const std::vector<group_member>& members, group_goal goal,
               place_listener& listener, std::uint64_t number);
 

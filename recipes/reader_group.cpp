@@ -73,7 +73,6 @@ bool reader_group::leave_crowd(std::shared_ptr<place_listener> left) {
   return where == newest_;
 }
 
-/// The entry stays for the other readers.
 void reader_group::on_overdue(hold& which) {
   if (!leave_crowd(std::exchange(which.on, nullptr))) return;
   give_up();

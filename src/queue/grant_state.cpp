@@ -87,6 +87,7 @@ std::stop_token grant_state::stop_token(duration before) {
     if (!is_over(state_)) {
       watch_nodes();
       mine.id = keeper.warn(before, [this, stop = mine.stop] { request_stop(stop); });
+      if (is_over(state_)) keeper.stop_warning(mine.id);  // the lease had run out, which was found out within
     }
     if (state_ == grant_phase::lost) mine.stop.request_stop();
     return mine.stop.get_token();

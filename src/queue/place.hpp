@@ -28,8 +28,8 @@ enum class patience : std::uint8_t {
 /// @returns the patience of a call that tries once, or waits.
 constexpr patience patience_of(bool once) noexcept { return once ? patience::once : patience::wait; }
 
-/// Told what becomes of a place, with the monitor held. Only `on_delayed` and `on_refused` are called from inside a
-/// call to an entry; a joint place may tell anything so.
+/// Told what becomes of a place, with the monitor held, perhaps from inside a call to it: an entry so tells of delays,
+/// refusals, failures and, when it is proved, of its loss; a joint place of anything.
 class place_listener {
  public:
   /// Its node is in the queue. Told once.

@@ -80,7 +80,8 @@ class lease_keeper {
   lease_keeper(monitor& own, session& through, const session_timing& timing, metrics& counts)
       : monitor_{own}, session_{through}, timing_{timing}, counts_{counts} {}
 
-  /// A grant rests on its node from now on. Allocates nothing after `stop_proving()`. @pre `fresh()`
+  /// A grant rests on its node from now on. Allocates nothing after `stop_proving()`. Unless `fresh()` it
+  /// may be told of the loss within the call.
   void add(holder& who, time_point now);
   void remove(holder& who);
   /// It waits, and may be granted at any time: its lease is kept `fresh()` until it is removed or added.

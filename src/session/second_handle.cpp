@@ -67,7 +67,11 @@ void second_handle::on_opened(std::uint64_t, std::unique_ptr<znodes> opened, std
 void second_handle::on_connection(std::uint64_t, connection_state state, session_info) {
   monitor_.run([&] {
     connected_ = state == connection_state::connected && !closing_;
-    if (!connected_) let_in_ = 0;
+    if (!connected_) {
+      let_in_ = 0;
+      refusals_.reset();
+      if (answer_ == reply_code::ok) answer_ = reply_code::not_sent;
+    }
     ask();
   });
 }

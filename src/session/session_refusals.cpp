@@ -84,7 +84,7 @@ void session::look_into_refusals() {
         case second_opinion::none:
           break;
         case second_opinion::session_is_refused:
-          return is_turned_away() ? end(session_end::data_lost) : give_up();
+          return is_unanswered() ? give_up() : end(session_end::data_lost);
         case second_opinion::authentication_demanded:
           return end(session_end::authentication_demanded);
       }
@@ -107,10 +107,13 @@ void session::heard_something() {
 /// Its nodes stay until it has expired: there is no connection on which to end it.
 void session::give_up() {
   log(log_level::error,
-      "the session connected again and again without an answer to any request, probably because the list of its "
-      "watches exceeds jute.maxbuffer of the servers; beginning a new one",
+      watched_bytes_ > least_watched
+          ? "the session connected again and again without an answer to any request, probably because the list of its "
+            "watches exceeds jute.maxbuffer of the servers; beginning a new one"
+          : "the session connected again and again without an answer to any request, probably because one exceeds "
+            "jute.maxbuffer of the servers; beginning a new one",
       {{"session", session_name(info_.id)}, {"connections", silence_.connections()}, {"bytes", watched_bytes_}});
-  most_watched_ = std::max(watched_bytes_ / 2, least_watched);
+  if (watched_bytes_ > least_watched) most_watched_ = std::min(most_watched_, watched_bytes_ / 2);
   end(session_end::expired);
 }
 
