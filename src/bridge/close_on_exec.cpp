@@ -4,12 +4,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace latchkey::detail {
@@ -39,12 +42,17 @@ void for_each_descriptor(Callable what) {
   }
 }
 
-/// Calls `what` with each end of a pipe, and its inode.
+/// Calls `what` with each end of a pipe, and its inode. They are not touched for that: those of others may be closed
+/// meanwhile.
 template <class Callable>
 void for_each_pipe_end(Callable what) {
   for_each_descriptor([&](int number) {
-    struct stat found {};
-    if (::fstat(number, &found) == 0 && S_ISFIFO(found.st_mode)) what(number, found.st_ino);
+    constexpr std::string_view kind = "pipe:[";
+    std::array<char, 64> name{};
+    const auto size = ::readlink(("/proc/self/fd/" + std::to_string(number)).c_str(), name.data(), name.size() - 1);
+    if (size > 0 && std::string_view{name.data()}.starts_with(kind)) {
+      what(number, static_cast<ino_t>(std::strtoull(name.data() + kind.size(), nullptr, 10)));
+    }
   });
 }
 
