@@ -165,11 +165,11 @@ std::string zookeeper_handle::open(const std::string& servers) {
                            servers_.log_function());
     });
   }
-  others.close_later_ones_on_exec();  // HAZARDS 20
   if (handle_ == nullptr) {
     return fmt::format("the C client could not be started for {} ({})", servers,
                        std::generic_category().message(errno));
   }
+  others.close_later_ones_on_exec();              // HAZARDS 20
   zoo_set_servers_resolution_delay(handle_, -1);  // HAZARDS 2
   servers_.begin(handle_, servers);
   return {};
