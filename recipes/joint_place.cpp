@@ -52,7 +52,7 @@ std::vector<std::size_t> joint_place::waiting() const {
   return all;
 }
 
-/// Of goal `first`, the only one that is left.
+/// Once granted: of goal `first` the one that was won, which alone is left.
 const joint_place::part& joint_place::first() const {
   return **std::find_if(parts_.begin(), parts_.end(), [](const auto& each) { return each->entry_ != nullptr; });
 }

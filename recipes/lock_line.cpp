@@ -126,8 +126,7 @@ void lock_line::unlock() noexcept {
   const bool is_holder = core_->monitor().forked() || core_->monitor().run([&] {
     auto* const mine = holding(fiber);
     if (mine && mine->unlocks(fiber)) return leave(*mine), true;
-    const auto* const holder = words_.exclusive ? holders_.only() : mine;
-    if (holder && holder->guarded) {
+    if (mine && mine->guarded) {
       why = unlock_fault::guarded;
     } else if (abandoned()) {
       why = unlock_fault::owner_has_ended;

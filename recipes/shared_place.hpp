@@ -18,8 +18,7 @@
 
 namespace latchkey::detail {
 
-/// A line whose calls share a place. A `cohort` lets them in one after another, a
-/// `reader_group` together.
+/// A line whose calls share a place. A `cohort` lets them in one after another, a `reader_group` together.
 ///
 /// A place that no caller wants is kept, without proofs, for `linger` at most and as long as no remote contender waits.
 /// An object that is not used is told nothing, and has no timer. With the monitor held, except where stated.

@@ -20,7 +20,6 @@ second_opinion second_handle::look(std::uint64_t refusals, duration pause, const
     close();
     return none;
   }
-  if (!connected_) return none;
   if (answer_ != reply_code::ok) return none;
   if (!refusals_) refusals_ = refusals;
   if (refusals < *refusals_ + meanwhile) return none;

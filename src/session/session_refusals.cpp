@@ -101,19 +101,20 @@ void session::stop_looking_into_refusals() {
 /// A server answers this session.
 void session::heard_something() {
   silence_.answered();
-  stop_looking_into_refusals();
+  if (refusal_timer_) stop_looking_into_refusals();
 }
 
 /// Its nodes stay until it has expired: there is no connection on which to end it.
 void session::give_up() {
+  const bool watches_much = watched_bytes_ > least_watched;
   log(log_level::error,
-      watched_bytes_ > least_watched
+      watches_much
           ? "the session connected again and again without an answer to any request, probably because the list of its "
             "watches exceeds jute.maxbuffer of the servers; beginning a new one"
           : "the session connected again and again without an answer to any request, probably because one exceeds "
             "jute.maxbuffer of the servers; beginning a new one",
       {{"session", session_name(info_.id)}, {"connections", silence_.connections()}, {"bytes", watched_bytes_}});
-  if (watched_bytes_ > least_watched) most_watched_ = std::min(most_watched_, watched_bytes_ / 2);
+  if (watches_much) most_watched_ = std::min(most_watched_, watched_bytes_ / 2);
   end(session_end::expired);
 }
 
