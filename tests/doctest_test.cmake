@@ -11,7 +11,7 @@ Registers the doctest program <target> with CTest: an entry per test suite of SU
   the speed of the machine, and share the calm lanes.
 - Those of COMPUTES, on virtual time, yield to all others; so do models and packages.
 - TIMEOUT is for one entry, and holds under sanitizers too. Default: 120, for those that start servers 300, for those of
-  COMPUTES 600.
+  COMPUTES, which all others overtake, 1800.
 ]=]
 
 # doctest itself, which takes long to compile: once for all programs.
@@ -67,7 +67,7 @@ function(latchkey_doctest)
   set(run)
   if(arg_COMPUTES) # when all others are done
     set(run ${latchkey_in_background})
-    set(timeout 600)
+    set(timeout 1800)
   endif()
   if(arg_TIMEOUT)
     set(timeout ${arg_TIMEOUT})

@@ -6,7 +6,7 @@
 #
 #   --plain   all tests, without sanitizers; the default
 #   --servers after --plain: integration and testcluster again, with other servers (tests/platforms/servers.sh)
-#   --pace    after --plain: fails if the tests have become slower (tests/pace/pace.sh); beside nothing else
+#   --pace    after --plain: fails if the tests have become slower (tests/pace/pace.sh)
 #   --asan    the tests unit and integration, under ASan and UBSan; so does LATCHKEY_SANITIZE=1
 #   --tsan    the tests without fibers, under TSan
 #   --short   instead of all tests those with the label short: what another system may change
@@ -160,6 +160,8 @@ stage() {
   local -n of_cmake="${1}_options" of_build="${1}_targets" of_ctest="${1}_chosen"
   if [[ -n $ahead ]]; then wait "$ahead" || true; fi # whatever failed fails again, and is told
   ahead=
+  look_at_time_spent
+  local spent_before=$spent_ms
   if ! configure "$preset" "${of_cmake[@]}"; then
     record stage "$preset" "$((SECONDS - start))"
     broken "$preset" "CMake failed"
@@ -174,8 +176,9 @@ stage() {
   if [[ $preset == ci && -n $pace ]]; then calibrate_start; fi
   if [[ -n $next ]]; then build_ahead "$next"; fi
   run_tests "$preset" "$((SECONDS - start))" "${of_ctest[@]}"
-  if [[ $preset == ci && -n $pace ]] && ! check_pace "$((SECONDS - start))"; then
-    broken "$preset" "the tests have become slower, see tests/pace/pace.sh"
+  if [[ $preset == ci && -n $pace ]]; then
+    look_at_time_spent
+    check_pace "$((spent_ms - spent_before))" || broken "$preset" "the tests have become slower, see tests/pace/pace.sh"
   fi
 }
 

@@ -113,20 +113,18 @@ round hold_back_between_proofs(attack& one) {
 
 TEST_SUITE("held back") {
   TEST_CASE("packets to the follower are held back after the first proof of a grant, then it is cut off") {
-    worst all;
-    for (int i = 0; i < repetitions(); ++i) {
+    const auto all = in_rounds([](int i) -> std::optional<round> {
       attack one{i};
       // Right before the next ping: the leader knows of what was before the worst one.
       await(one.pings.after(clock::now()) + tick() / 2 - 70ms);
       one.lock();
-      all.add(hold_back_between_proofs(one));
-    }
+      return hold_back_between_proofs(one);
+    });
     all.report("held back to the follower, first proof");
   }
 
   TEST_CASE("packets to the follower are held back after a later proof of a grant, then it is cut off") {
-    worst all;
-    for (int i = 0; i < repetitions(); ++i) {
+    const auto all = in_rounds([](int i) -> std::optional<round> {
       attack one{i};
       one.lock();
       bool held = true;
@@ -136,14 +134,13 @@ TEST_SUITE("held back") {
         const auto since = now - one.pings.before(now);
         if (proofs > 4 && since > tick() / 2 - 120ms && since < tick() / 2 - 20ms) break;
       }
-      all.add(hold_back_between_proofs(one));
-    }
+      return hold_back_between_proofs(one);
+    });
     all.report("held back to the follower, later proof");
   }
 
   TEST_CASE("packets to the follower are held back while a lock is taken, then it is cut off") {
-    worst all;
-    for (int i = 0; i < repetitions(); ++i) {
+    const auto all = in_rounds([](int i) -> std::optional<round> {
       attack one{i};
       const auto ping = one.pings.after(clock::now());
       await(ping + 10ms);
@@ -155,17 +152,16 @@ TEST_SUITE("held back") {
       const bool granted = one.try_lock_for(one.timeout * 2);
       one.net.black_hole();
       meanwhile.join();
-      if (!granted) continue;  // rightly so: nothing is known of the leader
+      if (!granted) return {};  // rightly so: nothing is known of the leader
       const bool met_a_holder{one.before};
       one.let_wait();
-      all.add(one.finish(met_a_holder));
-    }
+      return one.finish(met_a_holder);
+    });
     if (all.rounds > 0) all.report("held back to the follower, before the grant");
   }
 
   TEST_CASE("packets of the client are held back before its grant, then it and its server are cut off") {
-    worst all;
-    for (int i = 0; i < repetitions(); ++i) {
+    const auto all = in_rounds([](int i) -> std::optional<round> {
       attack one{i};
       // The client sends a sync every T/6 while it is idle, and leaves a server that is silent for 2/3 T.
       const auto syncs = one.net.requests(opcode::sync);
@@ -179,8 +175,8 @@ TEST_SUITE("held back") {
       one.net.black_hole();
       const bool met_a_holder{one.before};
       one.let_wait();
-      all.add(one.finish(met_a_holder));
-    }
+      return one.finish(met_a_holder);
+    });
     all.report("held back from the client");
   }
 }

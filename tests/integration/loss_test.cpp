@@ -60,16 +60,17 @@ round overlap_after(client& first, client& second, std::chrono::milliseconds ses
 
 TEST_SUITE("loss") {
   TEST_CASE("a client that is cut off knows before anybody else is granted") {
-    worst all;
-    for (int i = 0; i < repetitions(); ++i) {
+    const auto all = in_rounds([](int i) {
+      worst both;
       for (const auto timeout : {1000ms, 3000ms}) {
         proxy net{servers().addresses()};
         client first{net.connect_string(), quick(timeout)};
         client second{servers().connect_string(), quick(timeout)};
-        all.add(overlap_after(
+        both.add(overlap_after(
             first, second, timeout, [&] { i % 2 == 0 ? net.black_hole() : net.cut(); }, [&] { net.heal(); }));
       }
-    }
+      return both;
+    });
     all.report("client cut off");
   }
 
@@ -89,39 +90,37 @@ TEST_SUITE("loss") {
   }
 
   TEST_CASE("a client whose server is cut off from the quorum knows, though it is still served") {
-    worst all;
-    for (int i = 0; i < repetitions(); ++i) {
+    const auto all = in_rounds([](int i) {
       const auto timeout = i % 2 == 0 ? 1000ms : 2500ms;
       const auto [leader, followers] = everybody_serves();
       const auto cut = followers[static_cast<std::size_t>(i) % 2];
       client first{servers().connect_string(cut), quick(timeout)};
       client second{servers().connect_string(leader), quick(timeout)};
-      all.add(overlap_after(
+      return overlap_after(
           first, second, timeout, [&] { servers().isolate(cut); },
           [&] {
             servers().heal();
             servers().wait_until_serving(cut, patience());
-          }));
-    }
+          });
+    });
     all.report("follower cut off");
   }
 
   TEST_CASE("a client on the side of a leader that is in the minority knows") {
-    worst all;
-    for (int i = 0; i < repetitions(); ++i) {
+    const auto all = in_rounds([](int) {
       constexpr auto timeout = 1500ms;
       const auto roles = everybody_serves();
       const auto leader = roles.leader;
       client first{servers().connect_string(leader), quick(timeout)};
       client second{servers().connect_string(roles.followers[0]) + "," + servers().connect_string(roles.followers[1]),
                     quick(timeout)};
-      all.add(overlap_after(
+      return overlap_after(
           first, second, timeout, [&] { servers().isolate(leader); },
           [&] {
             servers().heal();
             servers().wait_until_serving(leader, patience());
-          }));
-    }
+          });
+    });
     all.report("leader in the minority");
   }
 

@@ -156,8 +156,7 @@ TEST_SUITE("session timeout") {
     CHECK(said.find("2667") != said.npos);  // the least that will do
 
     constexpr auto timeout = 3s;
-    worst overlaps;
-    for (int i = 0; i < repetitions(); ++i) {
+    const auto overlaps = in_rounds([&](int i) {
       const auto roles = everybody_serves(all);
       const auto follower = roles.followers[static_cast<std::size_t>(i) % 2];
       proxy net{{all.address(follower)}};
@@ -170,11 +169,12 @@ TEST_SUITE("session timeout") {
       const bool met_a_holder{both.before};
       all.isolate(follower);
       if (i % 2 == 0) net.black_hole();
-      overlaps.add(both.finish(eye, met_a_holder));
+      const auto what = both.finish(eye, met_a_holder);
       net.heal();
       all.heal();
       all.wait_until_serving(follower, patience());
-    }
+      return what;
+    });
     overlaps.report("session timeout of 1.5 ticks");
   }
 }

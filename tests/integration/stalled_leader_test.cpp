@@ -104,22 +104,13 @@ class stalled_leader {
   std::vector<std::unique_ptr<disputed_lock>> locks_;
 };
 
-constexpr int most_rounds = 10;
-
 /// @returns how much is left between the end of a grant and the next, at least: in units of T.
 double margin(int ticks, bool tick_is_known, stalling what, double ticks_late, int rounds = 1) {
   const auto tick = servers().options().tick;
   const auto late = std::chrono::duration_cast<std::chrono::nanoseconds>(ticks_late * tick);
   auto how = quick(ticks * tick);
   if (tick_is_known) how.server_tick = tick;
-  worst all;
-  // On a busy machine leases may end before the fault: such a round says nothing.
-  for (int i = 0; i < rounds || (all.met == 0 && i < most_rounds); ++i) {
-    const auto one = stalled_leader{how}.attack(what, late);
-    all.overlap = std::max(all.overlap, one.overlap);
-    all.rounds += one.rounds;
-    all.met += one.met;
-  }
+  const auto all = in_rounds([&](int) { return stalled_leader{how}.attack(what, late); }, rounds);
   const auto left = std::chrono::duration<double>{-all.overlap} / (ticks * tick);
   std::printf("    T = %d ticks%s, late by %.2f ticks: %+.3f T left at least; %d of %d met a holder\n", ticks,
               tick_is_known ? " (server_tick)" : "", ticks_late, left, all.met, all.rounds);

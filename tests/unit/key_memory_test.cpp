@@ -106,7 +106,7 @@ struct forgetful_world {
 };
 
 /// @returns the bytes in use, once what is dropped late has been.
-std::size_t memory(forgetful_world& w) {
+[[maybe_unused]] std::size_t memory(forgetful_world& w) {
   w.advance(1ms);
   w.use(0);
   const auto now = ::mallinfo2();
