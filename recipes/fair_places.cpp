@@ -49,7 +49,8 @@ void fair_places::withdraw(const std::shared_ptr<waiter>& me) {
 }
 
 void fair_places::end(hold& mine, time_point now) {
-  const auto left = std::static_pointer_cast<fair_place>(holders_.end(mine, now));
+  const auto left = std::static_pointer_cast<fair_place>(std::move(mine.on));
+  holders_.end(mine, now);
   const bool closed = !mine.grant->bound();
   const bool last = places_.size() == 1 && anticipation_.left(now);
   if (last && !left->asked_to_release_) {

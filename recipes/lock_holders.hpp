@@ -69,12 +69,10 @@ class lock_holders {
     begin_grant(mine.grant, core_, *path_, counts_, node, fence, now);
     return mine;
   }
-  /// @returns what it rested on.
-  std::shared_ptr<place_listener> end(hold& which, time_point now) {
+  /// @pre it rests on nothing any more
+  void end(hold& which, time_point now) {
     which.grant->release(now);
-    auto rested_on = std::move(which.on);
     &which == &first_ ? void(present_ = false) : remove_another(which);
-    return rested_on;
   }
   /// @pre there is none. What is held next is the lock at `path`, which must outlive them.
   void rename(const std::string& path) {

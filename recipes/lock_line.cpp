@@ -66,15 +66,6 @@ void lock_line::exclude(lock_line& other, const char* why) {
   why_not_both_ = why;
 }
 
-void lock_line::require_open() const {
-  require_working(*core_, path_);
-  if (shut_) throw_destroyed(path_);
-}
-
-void lock_line::require_no_holder(std::uint64_t fiber) {
-  if (holders_.find(fiber)) refuse_deadlock(path_, words_.already);
-}
-
 // To lock ----------
 
 bool lock_line::acquire(duration timeout, std::stop_token stop) {

@@ -37,7 +37,7 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
   /// As `acquire`. @returns its guard; an empty one if the lock was not taken.
   guard acquire_guard(duration timeout, std::stop_token stop);
   /// @pre the caller has just taken it. @returns its guard.
-  guard guard_of_holder() { return guard_of(current_fiber()); }
+  guard guard_of_holder() { return guard_of(words_.exclusive ? 0 : current_fiber()); }
   guard guard_of(std::uint64_t holder);
   /// Logs an error, and does nothing else, if the calling fiber does not hold the lock, or holds it with a guard.
   void unlock() noexcept;
@@ -55,7 +55,7 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
   void cancel(const std::shared_ptr<waiter>& who);
   void leave(std::uint64_t fiber = 0);
   /// @returns what a caller holds; of an exclusive lock what its holder has, whoever asks.
-  virtual hold* holding(std::uint64_t /*fiber*/) noexcept { return holders_.only(); }
+  hold* holding(std::uint64_t fiber) noexcept { return words_.exclusive ? holders_.only() : holders_.find(fiber); }
   grant current(std::uint64_t fiber = 0);
 
   /// No caller is let in while one holds `other`, an object at the same path.
@@ -100,9 +100,14 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
   virtual void rest_if_unused() {}
 
   /// Throws if the client has failed, or the object is being destroyed.
-  void require_open() const;
+  void require_open() const {
+    require_working(*core_, path_);
+    if (shut_) throw_destroyed(path_);
+  }
   /// Throws if `fiber` holds the lock: it would wait for itself.
-  void require_no_holder(std::uint64_t fiber);
+  void require_no_holder(std::uint64_t fiber) {
+    if (holders_.find(fiber)) refuse_deadlock(path_, words_.already);
+  }
   bool gate_open() const noexcept { return !other_ || other_->holders_.empty(); }
 
   const std::shared_ptr<client_core> core_;

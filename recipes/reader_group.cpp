@@ -61,7 +61,9 @@ reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, 
 // Callers ----------
 
 void reader_group::end(hold& mine, time_point now) {
-  if (leave_crowd(holders_.end(mine, now))) rest_if_unwanted(now);
+  auto left = std::move(mine.on);
+  holders_.end(mine, now);
+  if (leave_crowd(std::move(left))) rest_if_unwanted(now);
   rest_if_unused();
 }
 

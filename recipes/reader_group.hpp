@@ -28,8 +28,6 @@ class reader_group final : public shared_place {
   /// @param path as the user calls it; below the chroot
   reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options);
 
-  hold* holding(std::uint64_t fiber) noexcept override { return holders_.find(fiber); }
-
   /// The fiber becomes a reader of the place `granted`, in which writers have had `turns` turns.
   void adopt(std::shared_ptr<place> granted, std::uint32_t turns, std::uint64_t fiber);
 

@@ -116,6 +116,11 @@ class monitor {
         more_.push_back(std::move(waiter));
       }
     }
+    /// @pre it is empty
+    void take(wake_list& from) noexcept {
+      first_ = std::move(from.first_);
+      if (!from.more_.empty()) more_.swap(from.more_);
+    }
     void notify_all() noexcept {
       if (first_) first_->notify();
       for (const auto& each : more_) each->notify();
@@ -127,13 +132,15 @@ class monitor {
   };
   struct notifier {
     wake_list& woken;
-    ~notifier() { woken.notify_all(); }
+    ~notifier() {
+      if (!woken.empty()) woken.notify_all();
+    }
   };
   struct collector {
     monitor& self;
     wake_list& woken;
     ~collector() {
-      if (!self.to_wake_.empty()) std::swap(woken, self.to_wake_);
+      if (!self.to_wake_.empty()) woken.take(self.to_wake_);
     }
   };
 

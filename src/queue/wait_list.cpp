@@ -108,10 +108,6 @@ void wait_list::fail_all(const failure& why) {
   }
 }
 
-void require_working(const client_core& core, const std::string& path) {
-  if (core.failed()) core.failed()->at(path).throw_it();
-}
-
 void refuse_deadlock(const std::string& path, const char* why) {
   throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
                           fmt::format("{}: this {} {}", escaped(path), kind_of_caller(), why)};

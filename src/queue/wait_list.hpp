@@ -181,7 +181,9 @@ bool call(monitor& own, duration timeout, std::stop_token stop, Enter enter, Can
 failure destroyed(const std::string& path);
 
 /// Throws the failure of the client if it has one: closed, or refused by the ensemble.
-void require_working(const client_core& core, const std::string& path);
+inline void require_working(const client_core& core, const std::string& path) {
+  if (core.failed()) core.failed()->at(path).throw_it();
+}
 
 /// Throws resource_deadlock_would_occur: the caller would wait for itself. @param why what "this thread" or "fiber" does
 [[noreturn]] void refuse_deadlock(const std::string& path, const char* why);

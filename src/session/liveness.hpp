@@ -212,7 +212,7 @@ class liveness_clock {
 
   /// @returns how often to send a sync: so that C and R are ready for the first grant, and for the proofs of holders.
   duration beat_interval(bool holding) const noexcept {
-    const bool hurries = reserve_ > timing_.longest_warning() - timing_.timeout / 12;
+    const bool hurries = reserve_ > duration::zero() && reserve_ > timing_.longest_warning() - timing_.timeout / 12;
     return timing_.timeout / (hurries ? 12 : holding ? 8 : 6);
   }
 
