@@ -20,6 +20,8 @@ void log_guard_left(const std::string& path) {
       {{"path", path}});
 }
 
+bool is_fiber(std::uint64_t holder) noexcept { return (holder & no_fiber) == 0; }
+
 std::uint64_t new_holder() noexcept {
   static std::atomic<std::uint64_t> last{0};
   return ++last | no_fiber;
@@ -56,7 +58,7 @@ std::uint64_t lock_holders::disown(hold& which) {
 }
 
 bool lock_holders::abandoned() const {
-  return present_ && !first_.guarded && (first_.by & no_fiber) == 0 && has_ended(first_.by);
+  return present_ && !first_.guarded && is_fiber(first_.by) && has_ended(first_.by);
 }
 
 void lock_holders::warn_of_guards() {

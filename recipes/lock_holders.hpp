@@ -14,7 +14,7 @@
 #include "base/sole_owner.hpp"
 #include "queue/grant_state.hpp"
 #include "queue/place.hpp"
-#include "recipes/hold_limit.hpp"
+#include "recipes/lazy_timer.hpp"
 
 namespace latchkey::detail {
 
@@ -29,8 +29,10 @@ inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_p
 /// Warns of a lock object that is destroyed while a guard holds its lock.
 void log_guard_left(const std::string& path);
 
-/// Stands for a holder that is no fiber: a guard that has been moved. Unlike any fiber.
+/// Stands for a holder that is no fiber: a guard of a semaphore, or one that has been moved. Unlike any fiber.
 std::uint64_t new_holder() noexcept;
+/// @returns whether it is one, or was.
+bool is_fiber(std::uint64_t holder) noexcept;
 
 /// What one holder has.
 struct hold {
@@ -51,7 +53,7 @@ class lock_holders {
   /// @param core and `path`, of the lock below the chroot: must outlive them
   /// @param most how long one may hold; zero: for ever
   lock_holders(const std::shared_ptr<client_core>& core, const std::string& path, lock_counts& counts, duration most)
-      : core_{core}, path_{&path}, counts_{counts}, limit_{core->monitor(), most} {}
+      : core_{core}, path_{&path}, counts_{counts}, most_{most}, limit_{core->monitor()} {}
 
   bool empty() const noexcept { return !present_ && (!others_ || others_->by_who.empty()); }
   /// @returns that of an exclusive lock, whoever it is; null if there is none.
@@ -64,7 +66,8 @@ class lock_holders {
   /// @pre it does not hold `of`, a lock object whose `end_overdue` calls that of its holders
   template <class Lock>
   hold& begin(Lock& of, std::uint64_t by, const std::string& node, fencing_token fence, time_point now) {
-    limit_.begin(of, now);
+    if (most_ != duration::zero())
+      limit_.set(of, deadline_after(now, most_), [&of](time_point at) { return of.end_overdue(at); });
     auto& mine = add(by);
     begin_grant(mine.grant, core_, *path_, counts_, node, fence, now);
     return mine;
@@ -100,7 +103,7 @@ class lock_holders {
     auto next = never;
     for_each([&](hold& each) {
       if (each.grant->ended()) return;
-      if (const auto last = limit_.end_of(*each.grant); now < last) {
+      if (const auto last = deadline_after(each.grant->since(), most_); now < last) {
         next = std::min(next, last);
       } else {
         each.grant->lose(loss_reason::held_too_long);
@@ -136,7 +139,8 @@ class lock_holders {
   const std::shared_ptr<client_core>& core_;
   const std::string* path_;
   lock_counts& counts_;
-  hold_limit limit_;
+  const duration most_;
+  lazy_timer limit_;
   bool present_ = false;
   hold first_;
   std::unique_ptr<others> others_;  // none yet, as an exclusive lock has none

@@ -87,13 +87,14 @@ guard lock_line::guard_of(std::uint64_t holder) {
   });
 }
 
-std::shared_ptr<waiter> lock_line::enter(std::uint64_t fiber, time_point until) {
+std::shared_ptr<waiter> lock_line::enter(std::uint64_t fiber, time_point until, const std::shared_ptr<void>& wish) {
   const bool once = is_try(until);
   if (!once && other_ && other_->holders_.find(fiber)) refuse_deadlock(path_, why_not_both_);
   require_open();
   if (!once) require_no_holder(fiber);
   const bool hopeless = once && (!gate_open() || is_hopeless(fiber));
   auto me = line_.add(fiber, until, *this);
+  if (wish) me->wish = wish;
   me->entering = true;
   if (hopeless) {
     line_.conclude(me, waiter::outcome::refused);
@@ -146,6 +147,7 @@ void lock_line::release_grant(std::uint64_t holder, const grant& what) noexcept 
 }
 
 std::uint64_t lock_line::disown(std::uint64_t holder, const grant& what) noexcept {
+  if (!is_fiber(holder)) return holder;
   return core_->monitor().run_unless_forked([&] {
     auto* const mine = holding(holder);
     return mine && mine->is(what) ? holders_.disown(*mine) : holder;

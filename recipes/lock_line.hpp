@@ -51,7 +51,8 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
 
   /// @returns the call, which waits or is concluded. @throws error; resource_deadlock_would_occur if it would wait for
   /// itself
-  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until);
+  /// @param wish of the waiter, for a policy that needs one
+  std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until, const std::shared_ptr<void>& wish = nullptr);
   void cancel(const std::shared_ptr<waiter>& who);
   void leave(std::uint64_t fiber = 0);
   /// @returns what a caller holds; of an exclusive lock what its holder has, whoever asks.

@@ -78,19 +78,19 @@ void permit::on_granted() {
 void permit::on_delayed() { owner_->on_delayed(); }
 
 void permit::on_suspect() {
-  if (held) grant->suspect();
+  if (held) held->grant->suspect();
 }
 
 void permit::on_failed(const failure& why) {
   const auto self = shared_from_this();
   leave();
-  if (held) grant->lose(loss_reason::access_revoked);
+  if (held) held->grant->lose(loss_reason::access_revoked);
   owner_->on_failed(why);
 }
 
 void permit::on_asked_to_release() {
   asked_to_release_ = true;
-  if (held) grant->ask_to_release();
+  if (held) held->grant->ask_to_release();
 }
 
 void permit::end(loss_reason why) {

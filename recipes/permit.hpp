@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "queue/grant_state.hpp"
 #include "queue/queue_entry.hpp"
+#include "recipes/lock_holders.hpp"
 
 namespace latchkey::detail {
 
@@ -71,13 +71,11 @@ class permit final : public place_listener, public std::enable_shared_from_this<
   bool asked_to_release() const noexcept { return asked_to_release_; }
 
   // Of the line:
-  std::uint64_t number = 0;            ///< of its holders' guards; 0: it has never been held
-  std::shared_ptr<grant_state> grant;  ///< the last one
-  bool held = false;                   ///< by a caller, also after a loss
-  std::uint32_t held_count = 0;        ///< of permits of the local limit, while it is held
-  std::uint32_t counted = 0;           ///< turns that remote contenders may have waited for
-  bool rested = false;                 ///< since the last caller
-  std::uint64_t shrinks = 0;           ///< how often the number of permits had become smaller when it was counted
+  hold* held = nullptr;          ///< by a caller, also after a loss
+  std::uint32_t held_count = 0;  ///< of permits of the local limit, while it is held
+  std::uint32_t counted = 0;     ///< turns that remote contenders may have waited for
+  bool rested = false;           ///< since the last caller
+  std::uint64_t shrinks = 0;     ///< how often the number of permits had become smaller when it was counted
 
  private:
   void on_granted() override;

@@ -11,21 +11,19 @@
 #include "base/path.hpp"
 #include "queue/inquiry.hpp"
 #include "queue/long_wait.hpp"
-#include "recipes/lock_line.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
 
+/// A semaphore has no other calls to release its permits.
+const lock_line::wording permit_line::of_guards{"release()", "", false};
+
 permit_line::permit_line(std::shared_ptr<client_core> core, std::string path, std::uint32_t permits,
                          const cohort_options& options, bool contract)
-    : core_{std::move(core)},
-      path_{std::move(path)},
-      counts_{core_->group(options.group)},
+    : lock_line{core, std::move(path), counting_rule(), core->group(options.group), options.max_hold, of_guards},
       most_turns_{options.turns},
       linger_{options.linger},
       queue_{std::make_shared<permit_queue>(core_, path_, permits, contract, *this)},
-      line_{*core_, path_, counting_rule(), counts_},
-      limit_{core_->monitor(), options.max_hold},
       locks_{std::make_shared<watched_children>(
           *core_, queue_->locks(), [this](const reply& listed) { on_locks_listed(listed); },
           [this] {
@@ -42,26 +40,18 @@ void permit_line::open() {
   core_->monitor().run([this] { observing_ = core_->add_observer(*this); });
 }
 
-void permit_line::shut() noexcept {
-  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
-  core_->monitor().run([this] {
-    shut_ = true;
-    core_->remove_observer(observing_);
-    line_.fail_all(destroyed(path_));
-    queue_->give_up();
-    queue_->contract().forget();
-    locks_->stop();
-    const auto now = core_->monitor().now();
-    const auto holds = [](const auto& each) { return each.second->held && !each.second->grant->ended(); };
-    if (std::any_of(held_.begin(), held_.end(), holds)) log_guard_left(path_);
-    for (auto& [number, each] : std::exchange(held_, {})) {
-      each->grant->release(now);
-      each->held = false;
-      each->leave();
-    }
-    drop_idle();
-    limit_.stop();
+void permit_line::let_go() {
+  core_->remove_observer(observing_);
+  line_.fail_all(destroyed(path_));
+  queue_->give_up();
+  queue_->contract().forget();
+  locks_->stop();
+  holders_.for_each([](hold& each) {
+    each.grant->release();
+    static_cast<permit&>(*each.on).leave();
   });
+  holders_.clear();
+  drop_idle();
 }
 
 // Callers ----------
@@ -99,26 +89,21 @@ guard permit_line::acquire(std::uint32_t count, duration timeout, std::stop_toke
 }
 
 std::shared_ptr<waiter> permit_line::enter(std::uint64_t fiber, time_point until, const std::shared_ptr<wish>& what) {
-  require_working(*core_, path_);
-  if (shut_) throw_destroyed(path_);
+  require_open();
   if (const auto most = std::min(queue_->contract().number(), semaphore::most_at_once);
       what->count == 0 || what->count > most)
     throw error{errc::bad_option, fmt::format("{} permits were asked for; ask for 1 to {}", what->count, most), path_};
-  auto me = line_.add(fiber, until, *this);
-  me->wish = what;
-  me->entering = true;
-  if (is_try(until) && (line_.size() > 1 || core_->is_cut_off())) {
-    line_.conclude(me, waiter::outcome::refused);
-  } else if (line_.size() == 1) {
-    advance(me->since);
-  }
-  me->entering = false;
-  return me;
+  return lock_line::enter(fiber, until, what);
 }
 
-void permit_line::cancel(const std::shared_ptr<waiter>& who) {
-  if (who->what != waiter::outcome::waiting) return;
-  line_.conclude(who, waiter::outcome::refused);
+bool permit_line::is_hopeless(std::uint64_t) { return !line_.empty() || core_->is_cut_off(); }
+
+void permit_line::begin(const std::shared_ptr<waiter>& me) {
+  if (line_.size() == 1) advance(me->since);
+}
+
+void permit_line::withdraw(const std::shared_ptr<waiter>& me) {
+  line_.conclude(me, waiter::outcome::refused);
   advance(core_->monitor().now());
 }
 
@@ -127,24 +112,12 @@ void permit_line::refuse_tries() {
   if (line_.empty()) rest(core_->monitor().now());
 }
 
-void permit_line::release_grant(std::uint64_t holder, const grant& what) noexcept {
-  core_->monitor().run_unless_forked([&] { leave(holder, what); });
-}
-
-void permit_line::leave(std::uint64_t holder, const grant& what) {
-  const auto found = held_.find(holder);
-  if (found == held_.end()) return;
-  const auto which = found->second;
-  if (!which->held || grant_state::of(what) != which->grant) return;
-  const auto now = core_->monitor().now();
-  which->grant->release(now);
-  which->held = false;
+void permit_line::end(hold& mine, time_point now) {
+  const auto which = std::static_pointer_cast<permit>(std::move(mine.on));
+  holders_.end(mine, now);
+  which->held = nullptr;
   in_use_ -= which->held_count;
-  if (which->empty()) {  // lost before
-    held_.erase(found);
-  } else {
-    idle_.push_back(which);
-  }
+  if (!which->empty()) idle_.push_back(which);  // otherwise it was lost before
   advance(now);
 }
 
@@ -175,7 +148,6 @@ permit_line::passing permit_line::pass_on(time_point now) {
     }
     if (fits && !is_outdated(*next) && remote_ == remote::asked) return passing::not_yet;
     idle_.pop_back();
-    held_.erase(next->number);
     next->leave();
   }
   return passing::impossible;
@@ -192,15 +164,16 @@ bool permit_line::may_go_on(permit& what) {
 void permit_line::let_in(const std::shared_ptr<permit>& with, granted_by source, time_point now) {
   const auto& next = line_.front();
   auto& mine = first_wish();
-  begin_grant(with->grant, core_, path_, counts_, with->node(), with->next_fence(), now);
+  mine.holder = new_holder();
+  auto& taken = holders_.begin(*this, mine.holder, with->node(), with->next_fence(), now);
+  taken.guarded = true;
+  taken.on = with;
+  mine.what = taken.grant->as_grant();
   ++with->counted;
-  with->held = true;
+  with->held = &taken;
   with->held_count = with->count();
   in_use_ += with->held_count;
-  mine.holder = with->number;
-  mine.what = with->grant->as_grant();
-  if (with->asked_to_release()) with->grant->ask_to_release();
-  limit_.begin(*this, now);
+  if (with->asked_to_release()) taken.grant->ask_to_release();
   const auto keep = std::exchange(next->wish, nullptr);
   line_.grant(next, source, now);
 }
@@ -217,33 +190,25 @@ void permit_line::rest(time_point now) {
     const auto each = idle_[at];
     if (is_outdated(*each)) {
       idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(at));
-      held_.erase(each->number);
       each->leave();
     } else if (!std::exchange(each->rested, true)) {
       each->stop_proving();
       until_ = deadline_after(now, linger_);
     }
   }
-  if (!idle_.empty() && !timer_) await_end_of_linger();
+  if (!idle_.empty()) rest_.set(*this, until_, [this](time_point at) { return end_linger(at); });
 }
 
-void permit_line::await_end_of_linger() {
-  timer_ = core_->monitor().at(until_, [this, weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    timer_ = {};
-    if (idle_.empty() || !line_.empty()) return;
-    if (core_->monitor().now() < until_) return await_end_of_linger();
-    drop_idle();
-  });
+time_point permit_line::end_linger(time_point now) {
+  if (idle_.empty() || !line_.empty()) return never;
+  if (now < until_) return until_;
+  drop_idle();
+  return never;
 }
 
 void permit_line::drop_idle() {
-  core_->monitor().cancel(timer_);
-  for (const auto& each : std::exchange(idle_, {})) {
-    held_.erase(each->number);
-    each->leave();
-  }
+  rest_.stop();
+  for (const auto& each : std::exchange(idle_, {})) each->leave();
 }
 
 void permit_line::look_for_remote() {

@@ -7,29 +7,23 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "queue/guarded.hpp"
-#include "queue/wait_list.hpp"
 #include "recipes/cohort.hpp"
-#include "recipes/hold_limit.hpp"
+#include "recipes/lazy_timer.hpp"
+#include "recipes/lock_line.hpp"
 #include "recipes/permit.hpp"
 #include "recipes/permit_queue.hpp"
 
 namespace latchkey::detail {
 
-/// Callers wait in a wait list, in the order of their arrival. The first of them queues at the ensemble
-/// (`permit_queue`). Permits that a caller gives back pass to the first who waits, without a request: as long as no
-/// remote contender waits, and for a bounded number of turns otherwise.
+/// A line whose calls hold permits. The first call that waits queues at the ensemble (`permit_queue`). Permits that a
+/// caller gives back pass to the first who waits, without a request: as long as no remote contender waits, and for a
+/// bounded number of turns otherwise.
 ///
 /// After a loss the permits count as held until their caller gives them back, so that callers of one object never hold
 /// more than there are.
-class permit_line final : public guarded,
-                          public session_observer,
-                          public permit_owner,
-                          public permit_queue_listener,
-                          public std::enable_shared_from_this<permit_line> {
+class permit_line final : public lock_line, public session_observer, public permit_owner, public permit_queue_listener {
  public:
   /// @param path as the user calls it; below the chroot
   /// @param contract whether the number of permits is recorded at the path
@@ -38,17 +32,13 @@ class permit_line final : public guarded,
 
   // Without the monitor:
   void open();
-  /// Releases what is held, ends every wait.
-  void shut() noexcept;
   /// Waits: suspends the fiber or blocks the thread. @returns the guard; an empty one if there were too few permits.
   guard acquire(std::uint32_t count, duration timeout, std::stop_token stop);
   /// Changes the number of permits for all; as `acquire`, it waits.
   void resize(std::uint32_t permits, duration timeout);
   std::uint32_t permits() const;
-  void release_grant(std::uint64_t holder, const grant& what) noexcept override;
-  std::uint64_t disown(std::uint64_t holder, const grant&) noexcept override { return holder; }
 
-  /// What one call asks for, and gets. The `place` of its waiter.
+  /// What one call asks for, and gets.
   struct wish {
     std::uint32_t count = 0;
     std::uint64_t holder = 0;  ///< of the guard
@@ -57,14 +47,18 @@ class permit_line final : public guarded,
 
   // With the monitor: the same without waiting.
   std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until, const std::shared_ptr<wish>& what);
-  void cancel(const std::shared_ptr<waiter>& who);
-  void leave(std::uint64_t holder, const grant& what);
-  /// Of its `hold_limit`.
-  time_point end_overdue(time_point now);
 
  private:
   enum class remote : std::uint8_t { unknown, asked, none, waiting };
   enum class passing : std::uint8_t { done, not_yet, impossible };
+  static const wording of_guards;
+
+  bool is_hopeless(std::uint64_t fiber) override;
+  void begin(const std::shared_ptr<waiter>& me) override;
+  void withdraw(const std::shared_ptr<waiter>& me) override;
+  void end(hold& mine, time_point now) override;
+  void on_overdue(hold& which) override { static_cast<permit&>(*which.on).leave(); }
+  void let_go() override;
 
   void on_connected() override;
   void on_disconnected() override;
@@ -93,33 +87,25 @@ class permit_line final : public guarded,
   bool is_outdated(const permit& what) const noexcept { return what.asked_to_release() || what.shrinks != shrinks_; }
   void let_in(const std::shared_ptr<permit>& with, granted_by source, time_point now);
   void rest(time_point now);
-  void await_end_of_linger();
+  time_point end_linger(time_point now);
   void drop_idle();
   void refuse_tries();
 
   void look_for_remote();
   void on_locks_listed(const reply& listed);
 
-  const std::shared_ptr<client_core> core_;
-  const std::string path_;
-  lock_counts& counts_;
   const std::uint32_t most_turns_;
   const duration linger_;
   const std::shared_ptr<permit_queue> queue_;
-  wait_list line_;
-  hold_limit limit_;
   const std::shared_ptr<watched_children> locks_;
   remote remote_ = remote::unknown;
-  std::unordered_map<std::uint64_t, std::shared_ptr<permit>> held_;  // by callers, and those that they have lost
-  std::vector<std::shared_ptr<permit>> idle_;                        // given back
-  std::uint64_t in_use_ = 0;                                         // permits, of those that are held
-  std::uint64_t last_number_ = 0;
-  std::uint32_t permits_ = 0;  // as last heard of
+  std::vector<std::shared_ptr<permit>> idle_;  // given back
+  std::uint64_t in_use_ = 0;                   // permits, of those that are held, or were lost
+  std::uint32_t permits_ = 0;                  // as last heard of
   std::uint64_t shrinks_ = 0;
   std::uint64_t observing_ = 0;
   time_point until_{};  // idle permits are kept
-  timer_id timer_;
-  bool shut_ = false;
+  lazy_timer rest_{core_->monitor()};
 };
 
 }  // namespace latchkey::detail

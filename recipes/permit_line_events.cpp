@@ -43,9 +43,7 @@ void permit_line::on_collected(const std::shared_ptr<permit>& what, bool waited)
   }
   what->trim(first_wish().count);
   what->belong_to(*this);
-  what->number = ++last_number_;
   what->shrinks = shrinks_;
-  held_.emplace(what->number, what);
   let_in(what, waited ? granted_by::queue : granted_by::free_queue, now);
   advance(now);
 }
@@ -77,25 +75,9 @@ void permit_line::on_ready(permit& which) {
 }
 
 void permit_line::on_over(permit& which, loss_reason why) {
-  if (which.held) return which.grant->lose(why);
+  if (which.held) return which.held->grant->lose(why);
   std::erase_if(idle_, [&](const auto& each) { return each.get() == &which; });
-  held_.erase(which.number);
   if (!line_.empty()) advance(core_->monitor().now());
-}
-
-time_point permit_line::end_overdue(time_point now) {
-  auto next = never;
-  for (const auto& [number, each] : held_) {
-    if (!each->held || each->grant->ended()) continue;
-    const auto end = limit_.end_of(*each->grant);
-    if (now < end) {
-      next = std::min(next, end);
-    } else {
-      each->grant->lose(loss_reason::held_too_long);
-      each->leave();
-    }
-  }
-  return next;
 }
 
 // The session ----------

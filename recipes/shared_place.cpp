@@ -82,7 +82,7 @@ void shared_place::take() {
 std::shared_ptr<place> shared_place::release() {
   state_ = state::none;
   releasing_ = false;
-  core_->monitor().cancel(timer_);
+  rest_.stop();
   remote_waiters_->stop();
   auto left = std::exchange(place_, nullptr);
   rest_if_unused();
@@ -111,18 +111,15 @@ void shared_place::rest_if_unwanted(time_point now) {
   if (std::exchange(state_, state::resting) == state::resting) return;
   place_->stop_proving();
   until_ = deadline_after(now, linger_);
-  if (!timer_) await_end_of_linger();
+  rest_.set(*this, until_, [this](time_point at) { return end_linger(at); });
 }
 
-void shared_place::await_end_of_linger() {
-  timer_ = core_->monitor().at(until_, [this, weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    timer_ = {};
-    if (state_ != state::resting) return;
-    if (core_->monitor().now() < until_) return await_end_of_linger();
-    give_up();
-  });
+/// The place may have been used again since.
+time_point shared_place::end_linger(time_point now) {
+  if (state_ != state::resting) return never;
+  if (now < until_) return until_;
+  give_up();
+  return never;
 }
 
 bool shared_place::wake() {

@@ -13,6 +13,7 @@
 #include "queue/remote_waiters.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/anticipation.hpp"
+#include "recipes/lazy_timer.hpp"
 #include "recipes/lock_line.hpp"
 #include "recipes/rules.hpp"
 
@@ -127,13 +128,13 @@ class shared_place : public lock_line, public place_listener, public session_obs
   void on_releasing(bool yes) override { releasing_ = yes; }
   void on_connected() override {}
   void on_session_over() override;
-  void await_end_of_linger();
+  time_point end_linger(time_point now);
 
   const rule& kind_;
   const duration linger_;
   const hand_off how_;
   time_point until_;  // it rests
-  timer_id timer_;    // of one rest or more: it goes on when the entry is used again
+  lazy_timer rest_{core_->monitor()};
   anticipation anticipation_;
   std::unique_ptr<kept_node> former_;
 };

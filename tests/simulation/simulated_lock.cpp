@@ -111,7 +111,7 @@ void simulated_lock::cancel(const call& who, mode what) {
 
 void simulated_lock::leave(std::uint64_t fiber, mode what) {
   client_.run([&] {
-    if (permits_) return permits_->leave(wishes_.at(fiber)->holder, wishes_.at(fiber)->what);
+    if (permits_) return permits_->leave(wishes_.at(fiber)->holder);
     if (turns_) return turns_->leave();
     if (fair_) return fair_->leave();
     if (joint_) return joint_->leave();

@@ -46,7 +46,7 @@ class simulated_semaphore {
     client_.run([&] { line_->cancel(who.waiter); });
   }
   void leave(const call& who) {
-    client_.run([&] { line_->leave(who.wish->holder, who.wish->what); });
+    client_.run([&] { line_->leave(who.wish->holder); });
   }
   void shut() { line_->shut(); }
   detail::permit_line& line() noexcept { return *line_; }
