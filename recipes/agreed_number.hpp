@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/checked_state.hpp"
 #include "base/repetition.hpp"
 #include "session/conversation.hpp"
 
@@ -98,6 +99,15 @@ class agreed_number : public conversation<agreed_number> {
 
  private:
   enum class state : std::uint8_t { unknown, asked, agreed };
+  /// It is forgotten before it is asked for again.
+  // clang-format off
+  // to:               unknown  asked  agreed
+  static constexpr transitions<3> may_follow{{
+      /* unknown */ {true,    true,  false},
+      /* asked   */ {true,    false, true},
+      /* agreed  */ {true,    false, false},
+  }};
+  // clang-format on
   using version = std::optional<std::int32_t>;  ///< of the data; none: the node is missing
 
   void read_record(bool synced);
@@ -117,7 +127,7 @@ class agreed_number : public conversation<agreed_number> {
   std::uint32_t number_;
   detail::edition edition_;
   bool met_ = false;  // it has been agreed before
-  state state_;
+  checked_state<state, may_follow> state_;
   repetition writes_;
   bool written_ = false;            // before the last read
   std::optional<failure> refused_;  // the last write

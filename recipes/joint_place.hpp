@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/checked_state.hpp"
 #include "queue/queue_entry.hpp"
 #include "recipes/rules.hpp"
 
@@ -74,6 +75,17 @@ class joint_place final : public place, public std::enable_shared_from_this<join
 
  private:
   enum class state : std::uint8_t { over, connecting, peeking, queueing, granted };
+  /// It may be left, or fail, in every state.
+  // clang-format off
+  // to:                  over   connecting  peeking  queueing  granted
+  static constexpr transitions<5> may_follow{{
+      /* over       */ {true,  true,       false,   false,    false},  // start
+      /* connecting */ {true,  true,       true,    true,     false},  // connected
+      /* peeking    */ {true,  false,      false,   true,     false},  // all queues are listed
+      /* queueing   */ {true,  false,      false,   false,    true},   // its goal is reached
+      /* granted    */ {true,  false,      false,   true,     false},  // it is to be proved
+  }};
+  // clang-format on
 
   class part final : public place_listener {
    public:
@@ -122,7 +134,7 @@ class joint_place final : public place, public std::enable_shared_from_this<join
   const std::uint64_t number_;
   std::vector<std::unique_ptr<part>> parts_;
   patience how_ = patience::wait;
-  state state_ = state::over;
+  checked_state<state, may_follow> state_ = state::over;
   std::uint64_t step_ = 0;        // counts what has been begun; what was under way before is stale
   std::uint64_t connecting_ = 0;  // see `client_core::when_connected`
   std::size_t unlisted_ = 0;      // queues that have not been listed

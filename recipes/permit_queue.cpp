@@ -42,7 +42,7 @@ void permit_queue::take(std::uint32_t count, bool once) {
   const bool alone = likely_free_ && contract_->agreed() && core_->session().connected() &&
                      !core_->reaper().has_refused(*leases_path_);
   if (once || !alone) return queue_up();
-  why_ = turnless::asking;
+  state_ = state::trying;
   edition_ = contract_->edition();
   collect();
   if (leases_) turns_->list(false);
@@ -51,13 +51,15 @@ void permit_queue::take(std::uint32_t count, bool once) {
 void permit_queue::queue_up() {
   waits_at_ = join(path_, permit_turns);
   if (once_) list_->list(false);  // its answer comes before the turn writes anything
+  state_ = state::queueing;
   turn_ = std::make_shared<queue_entry>(core_, locks_, rule_of(contender_kind::lock), *this);
   turn_->start(patience_of(once_), std::move(former_));
 }
 
 void permit_queue::give_up() {
+  const auto left = std::exchange(turn_, nullptr);
   drop_leases();
-  if (const auto left = std::exchange(turn_, nullptr)) left->leave();
+  if (left) left->leave();
 }
 
 void permit_queue::on_granted() {
@@ -85,12 +87,12 @@ void permit_queue::fall_back() {
 /// The leases have been created, so others that came before show; unless their turns have been passed on since, which
 /// has changed the list.
 void permit_queue::on_turns_listed(const reply& listed) {
-  if (why_ != turnless::asking) return;
+  if (state_ != state::trying) return;
   const auto left = core_->reaper().remaining(*locks_, listed.children);
   const bool none_waits = listed.code == reply_code::ok && leases_->are_newer_than(listed.stat.pzxid) &&
                           !is_held(left, rule_of(contender_kind::lock));
   if (!none_waits) return fall_back();
-  why_ = turnless::none_waits;
+  state_ = state::unopposed;
   conclude();
 }
 
@@ -103,7 +105,7 @@ void permit_queue::pass_turn_on() {
     former->last.clear();
   }
   waited_ = true;
-  why_ = turnless::passed_on;
+  state_ = state::passed_on;
   edition_ = contract_->edition();
   waits_at_ = join(path_, permit_leases);
   collect(std::move(former));
@@ -131,7 +133,7 @@ void permit_queue::on_failed(const failure& why) {
 
 void permit_queue::drop_leases() {
   seen_ = 0;
-  why_ = turnless::no;
+  state_ = turn_ ? state::queueing : state::idle;
   list_->stop();
   turns_->stop();
   if (const auto left = std::exchange(leases_, nullptr)) left->leave();
@@ -141,6 +143,7 @@ void permit_queue::drop_leases() {
 /// the last lease shows all of them.
 void permit_queue::collect(std::unique_ptr<kept_node> turn) {
   seen_ = 0;
+  if (turn_) state_ = state::collecting;
   leases_ = std::make_shared<permit>(core_, leases_path_, count_, *this);
   leases_->start(std::move(turn));
   if (turn_ && leases_ && waited_) list_->list(true);

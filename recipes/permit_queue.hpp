@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/checked_state.hpp"
 #include "queue/queue_entry.hpp"
 #include "queue/watched_children.hpp"
 #include "recipes/agreed_number.hpp"
@@ -58,12 +59,11 @@ class permit_queue final : public place_listener,
   /// @param path of the semaphore, below the chroot
   permit_queue(std::shared_ptr<client_core> core, const std::string& path, std::uint32_t permits, bool contract,
                permit_queue_listener& listener);
-  void open();
 
   /// Begins to wait, or goes on, perhaps for another number of permits. @param once for a try
   void take(std::uint32_t count, bool once);
   void give_up();
-  bool at_work() const noexcept { return turn_ || leases_; }
+  bool at_work() const noexcept { return state_ != state::idle; }
   /// @returns whether this is the node of its turn.
   bool is_turn(std::string_view node) const noexcept { return turn_ && turn_->node() == node; }
 
@@ -89,18 +89,34 @@ class permit_queue final : public place_listener,
   void on_ready(permit& which) override;
   void on_over(permit& which, loss_reason why) override;
 
-  /// Why it has a lease and no turn.
-  enum class turnless : std::uint8_t { no, asking, none_waits, passed_on };
+  enum class state : std::uint8_t {
+    idle,
+    trying,      ///< has leases and no turn, and lists who waits
+    unopposed,   ///< the same, and none waits
+    queueing,    ///< waits for its turn
+    collecting,  ///< has its turn, and leases
+    passed_on,   ///< has leases, whose creation has deleted the turn
+  };
+  /// It may give up in every state, and then wait again.
+  // clang-format off
+  // to:                  idle   trying  unopposed  queueing  collecting  passed_on
+  static constexpr transitions<6> may_follow{{
+      /* idle       */ {true,  true,   false,     true,     false,      false},  // take
+      /* trying     */ {true,  false,  true,      false,    false,      false},  // the turns are listed
+      /* unopposed  */ {true,  false,  false,     false,    false,      false},
+      /* queueing   */ {true,  false,  false,     true,     true,       true},   // the turn has come
+      /* collecting */ {true,  false,  false,     true,     false,      false},  // leases are gone, or of no use
+      /* passed_on  */ {true,  false,  false,     false,    false,      false},
+  }};
+  // clang-format on
 
-  bool tries_without_turn() const noexcept { return why_ == turnless::asking || why_ == turnless::none_waits; }
+  bool tries_without_turn() const noexcept { return state_ == state::trying || state_ == state::unopposed; }
   bool is_first() const noexcept {
-    return why_ == turnless::passed_on || (turn_ && (turn_->granted() || turn_->proving()));
+    return state_ == state::passed_on || (turn_ && (turn_->granted() || turn_->proving()));
   }
-  bool may_conclude() const noexcept {
-    return turn_ ? turn_->granted() : why_ == turnless::none_waits || why_ == turnless::passed_on;
-  }
+  bool may_conclude() const noexcept { return turn_ ? turn_->granted() : state_ != state::trying; }
   /// Only while the number stays the same do leases that were created after ours not count.
-  bool is_outdated() const noexcept { return why_ != turnless::no && contract_->edition() != edition_; }
+  bool is_outdated() const noexcept { return !turn_ && contract_->edition() != edition_; }
   bool few_enough() const noexcept { return seen_ != 0 && seen_ <= contract_->number(); }
   void count(const std::vector<std::string>& children);
   void queue_up();
@@ -131,7 +147,7 @@ class permit_queue final : public place_listener,
   std::shared_ptr<permit> leases_;
   std::uint32_t count_ = 0;
   bool once_ = false;
-  turnless why_ = turnless::no;
+  checked_state<state, may_follow> state_ = state::idle;
   edition edition_;                   // of the number, when it began without a turn
   std::size_t seen_ = 0;              // leases in the last list that shows all of ours; 0: there is none
   std::vector<std::string> refused_;  // of them, those of ours that may not be deleted

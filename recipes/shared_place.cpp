@@ -108,7 +108,8 @@ void shared_place::rest_if_unwanted(time_point now) {
     const bool wanted_at_once = anticipation_.left(now);
     return wanted_at_once && !asked_to_release_ ? give_up_for_another() : give_up();
   }
-  if (std::exchange(state_, state::resting) == state::resting) return;
+  if (state_ == state::resting) return;
+  state_ = state::resting;
   place_->stop_proving();
   until_ = deadline_after(now, linger_);
   rest_.set(*this, until_, [this](time_point at) { return end_linger(at); });

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/checked_state.hpp"
 #include "queue/grant_state.hpp"
 #include "queue/queue_entry.hpp"
 #include "queue/remote_waiters.hpp"
@@ -23,14 +24,6 @@ namespace latchkey::detail {
 ///
 /// A place that no caller wants is kept, without proofs, for `linger` at most and as long as no remote contender waits.
 /// An object that is not used is told nothing, and has no timer. With the monitor held, except where stated.
-///
-/// | state    | granted | delayed | no caller wants it | a call comes        | session over | given up, refused, lost |
-/// |----------|---------|---------|--------------------|---------------------|--------------|-------------------------|
-/// | none     |         |         |                    | queueing            |              |                         |
-/// | queueing | granted | delayed | none               | queueing            | queueing     | none                    |
-/// | delayed  | granted | delayed | none               | delayed             | queueing     | none                    |
-/// | granted  | granted |         | resting or none    | granted             | queueing     | none                    |
-/// | resting  |         |         | resting or none    | granted or queueing | none         | none                    |
 class shared_place : public lock_line, public place_listener, public session_observer {
  protected:
   enum class state : std::uint8_t {
@@ -40,6 +33,17 @@ class shared_place : public lock_line, public place_listener, public session_obs
     granted,
     resting,  ///< granted, and kept without proofs
   };
+  /// It may be given up, refused or lost in every state.
+  // clang-format off
+  // to:                none   queueing  delayed  granted  resting
+  static constexpr transitions<5> may_follow{{
+      /* none     */ {true,  true,     false,   true,    false},  // a call comes; a writer becomes a reader
+      /* queueing */ {true,  true,     true,    true,    false},
+      /* delayed  */ {true,  true,     true,    true,    false},  // its session is over
+      /* granted  */ {true,  true,     true,    true,    true},   // to be proved; a downgrade without an answer; idle
+      /* resting  */ {true,  false,    false,   true,    false},  // a call comes
+  }};
+  // clang-format on
 
   /// @param path as the user calls it; below the chroot
   /// @param counts of the group of locks that it counts for
@@ -108,7 +112,7 @@ class shared_place : public lock_line, public place_listener, public session_obs
   const std::shared_ptr<remote_waiters> remote_waiters_;
   std::shared_ptr<place> place_;
   std::uint64_t observing_ = 0;  // while it is used
-  state state_ = state::none;
+  checked_state<state, may_follow> state_ = state::none;
   bool used_ = false;    // a caller has been let in
   bool rested_ = false;  // since the last one
   bool asked_to_release_ = false;

@@ -12,7 +12,7 @@
 
 #include <latchkey/transaction.hpp>
 
-#include "base/repetition.hpp"
+#include "base/checked_state.hpp"
 #include "bridge/wait_point.hpp"
 #include "queue/grant_state.hpp"
 #include "session/client_core.hpp"
@@ -42,7 +42,7 @@ struct fenced_steps {
 /// | doubtful    | no marker, and its node is not to go  | over: in doubt                                                |
 /// | doubtful    | connected, grant held                 | looking: the leader checks its node, then the marker is read  |
 /// | doubtful    | connected, grant over                 | fencing off if there is a marker, else over: in doubt         |
-/// | looking     | its node was to go, and is there      | ready, after a pause; for the tenth time over: refused        |
+/// | looking     | its node was to go, and is there      | ready                                                         |
 /// | looking     | the marker is there                   | over: committed                                               |
 /// | looking     | the marker is not, its node is there  | as if its node had been to go                                 |
 /// | looking     | the marker is not, its node is gone   | over: lock lost                                               |
@@ -65,6 +65,18 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
 
  private:
   enum class state : std::uint8_t { ready, sent, doubtful, looking, fencing_off, over };
+  /// The table above, in short.
+  // clang-format off
+  // to:                   ready  sent   doubtful  looking  fencing_off  over
+  static constexpr transitions<6> may_follow{{
+      /* ready       */ {false, true,  false,    false,   true,        true},
+      /* sent        */ {true,  false, true,     false,   true,        true},
+      /* doubtful    */ {false, false, false,    true,    true,        true},
+      /* looking     */ {true,  false, true,     false,   false,       true},
+      /* fencing_off */ {false, false, true,     false,   false,       true},
+      /* over        */ {false, false, false,    false,   false,       false},
+  }};
+  // clang-format on
   enum class found : std::uint8_t { written, not_written, nothing };
 
   void go_on();
@@ -94,7 +106,7 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
   client_core& core_;
   const std::string node_;
   const fenced_steps what_;
-  state state_ = state::ready;
+  checked_state<state, may_follow> state_ = state::ready;
   bool removes_ = false;    // the node goes along, and its holder expects that
   bool node_gone_ = false;  // as seen when looking
   bool was_sent_ = false;
