@@ -20,7 +20,10 @@ class LatchkeyConan(ConanFile):
     options = {"shared": [True, False], "fPIC": [True, False], "fibers": [True, False]}
     default_options = {"shared": False, "fPIC": True, "fibers": True}
     implements = ["auto_shared_fpic"]
-    exports_sources = "CMakeLists.txt", "*.cmake", "*.in", "*.md", "LICENSE", "include/*", "recipes/*", "src/*"
+    exports_sources = (
+        "CMakeLists.txt", "LICENSE", "*.md", "*.svg", "include/*", "recipes/*", "src/*",
+        "examples/*", "tests/interop/kazoo/*",  # are installed as documentation
+    )
 
     def set_version(self):
         project = load(self, os.path.join(self.recipe_folder, "CMakeLists.txt"))

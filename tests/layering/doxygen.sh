@@ -11,7 +11,7 @@ output=${3:?which folder for the output?}
 mkdir -p "$output"
 # The last of two settings counts.
 {
-  cat Doxyfile
+  cat tests/layering/Doxyfile
   printf 'OUTPUT_DIRECTORY = "%s"\n' "$output"
 } | "$doxygen" -
 pages=$(find "$output/html" -name 'classlatchkey_*.html' | wc -l)
