@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 10 000 items behind 20 locks: each customer takes whichever is free, so nobody waits for a lock of all items.
+// 10 000 items behind 20 locks: each customer takes whichever is free, so none waits for a lock of all items.
 
 #include <latchkey/any_lock.hpp>
 

@@ -28,7 +28,7 @@ bool example(const std::string& connect_string) {
   const auto transfer = accounts.lock_all(both);
   std::cout << "two accounts, token " << to_string(transfer.fence()) << '\n';
 
-  // One that nobody works on.
+  // One that is free.
   const std::array<std::string_view, 3> due{"alice@example.com", "bob/savings", "carol"};
   const auto next = accounts.try_lock_any(due);
   if (next) std::cout << "next: " << due[next.index] << '\n';

@@ -44,7 +44,7 @@ bool example(const std::string& connect_string) {
     const std::shared_lock reading{theirs};
     read(config);  // does not wait for the other reader
     refused = !config.try_lock();
-    std::cout << "to write: " << (refused ? "not while somebody reads" : "taken") << '\n';
+    std::cout << "to write: " << (refused ? "not while there is a reader" : "taken") << '\n';
     changed = std::async(std::launch::async, [&] { change(config, "colour=blue"); });
   }
   changed.get();

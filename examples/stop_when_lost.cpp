@@ -41,8 +41,8 @@ bool example(const std::string& connect_string) {
   latchkey::client client{connect_string};
   latchkey::mutex nightly{client, "/locks/stop_when_lost"};
 
-  // A loss that can be had without breaking anything: somebody closes the client.
-  const std::jthread somebody{[&] {
+  // The simplest way to lose a lock: another thread closes the client.
+  const std::jthread other{[&] {
     half_done.get_future().wait();
     client.close();
   }};

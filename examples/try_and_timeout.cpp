@@ -35,7 +35,7 @@ bool example(const std::string& connect_string) {
   latchkey::client ours{connect_string};
   latchkey::mutex nightly{ours, "/locks/try_and_timeout"};
 
-  std::cout << "Nobody has the lock:\n";
+  std::cout << "The lock is free:\n";
   try_each(nightly, {});
 
   std::cout << "Another client has it, and we are asked to stop after a second:\n";

@@ -26,7 +26,7 @@ void copy_a_page() {
 void back_up(latchkey::mutex& nightly) {
   const std::lock_guard guard{nightly};
   const latchkey::grant grant = nightly.held();
-  while (!grant.asked_to_release()) copy_a_page();  // goes on for as long as nobody minds
+  while (!grant.asked_to_release()) copy_a_page();  // until another process asks for the lock
 }
 
 bool try_or_tell(latchkey::client& client, latchkey::mutex& nightly) {

@@ -57,7 +57,7 @@ struct edition {
 };
 
 /// The first client writes the record; one that has another number fails. Later changes are adopted if there may be any:
-/// a watch reports them before the answer to any later list (Z4). With the monitor held.
+/// a watch reports them before the answer to any later list (Z4).
 ///
 /// | state   | event                      | then                                                          |
 /// |---------|----------------------------|---------------------------------------------------------------|

@@ -15,8 +15,7 @@
 
 namespace latchkey::detail {
 
-/// `ask()` goes along with the requests of a call: its answer comes before theirs. With the monitor held, except where
-/// stated.
+/// `ask()` goes along with the requests of a call: its answer comes before theirs.
 class contract final : public session_observer, public std::enable_shared_from_this<contract> {
  public:
   /// @param path of the node, as the user calls it; below the chroot

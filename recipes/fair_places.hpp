@@ -60,7 +60,7 @@ class fair_places final : public lock_line {
   std::shared_ptr<fair_place> next_;  // its turn has come, but the caller that lost the lock has not unlocked it
 };
 
-/// A place in the line, and the call that waits for it. With the monitor held, except where stated.
+/// A place in the line, and the call that waits for it.
 class fair_place final : public place_listener, public std::enable_shared_from_this<fair_place> {
  public:
   fair_place(std::shared_ptr<fair_places> line, patience how) : line_{std::move(line)}, how_{how} {}

@@ -42,8 +42,9 @@ class key_space {
 };
 
 /// The locks of the keys of one ensemble: a cohort for each key that a call waits for or holds, or that lingers, and for
-/// `reaper::patience` after that, as a caller that comes back at once may follow on its former place. Users of a root agree on the number of stripes: no caller is given a lock before that is known. Without the monitor, except
-/// where stated.
+/// `reaper::patience` after that, as a caller that comes back at once may follow on its former place. Users of a root
+/// agree on the number of stripes: no caller is given a lock before that is known. Without the monitor, except where
+/// stated.
 class key_table final : public std::enable_shared_from_this<key_table> {
  public:
   /// The most locks that are taken together.

@@ -18,7 +18,7 @@ namespace latchkey::detail {
 
 /// The first contender of a path, and its data. Lists the path, then reads that node with a watch. While there is none,
 /// the list has the watch. (A watch cannot be set on a missing node without staying there for ever, HAZARDS 10, so a
-/// missing path is created.) With the monitor held, except where stated.
+/// missing path is created.)
 class leader_watch final : public session_observer, public conversation<leader_watch> {
  public:
   using listener = std::function<void(const leader_sighting&)>;

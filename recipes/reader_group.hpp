@@ -22,7 +22,7 @@ struct readers_options {
 /// The first reader takes a place in the queue. Readers that come while it is granted join it without a
 /// request (with a proof, if none is fresh): as long as no remote contender waits for the readers to end, and for a
 /// bounded time otherwise. A later reader takes a new place, behind those that wait; the earlier one ends with the last
-/// of its readers. Each reader has a grant and a token of its own. With the monitor held.
+/// of its readers. Each reader has a grant and a token of its own.
 class reader_group final : public shared_place {
  public:
   /// @param path as the user calls it; below the chroot

@@ -22,7 +22,7 @@ request question_about(const std::string& node);
 /// watches it cannot forget (HAZARDS 9), so a place stays here until its watch speaks or its session ends.
 ///
 /// The check goes ahead of the read that sets the watch: the server of this session reads the state of the check or a
-/// later one (Z2), so a node that is younger than this server's view is not taken for missing. With the monitor held.
+/// later one (Z2), so a node that is younger than this server's view is not taken for missing.
 class watched_nodes : public std::enable_shared_from_this<watched_nodes> {
  public:
   /// A call that asks about a node.

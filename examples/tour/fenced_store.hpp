@@ -23,7 +23,7 @@ class fenced_store {
   /// when the store closes first. On the thread of the one who writes or closes.
   void when_overtaken(latchkey::fencing_token token, std::function<void(bool)> tell);
 
-  /// Nobody waits any more.
+  /// No worker waits any more.
   void close();
 
   latchkey::fencing_token largest() const;

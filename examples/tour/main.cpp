@@ -27,7 +27,7 @@ constexpr auto description =
     "expires.\n"
     "Then four more processes share a latchkey::shared_mutex: readers, a writer, and a writer that becomes a reader.\n"
     "Each line of the timeline says after how many milliseconds who did what, and with which fencing token.\n"
-    "The exit code is 0 when nobody overlapped, no token went backwards and all that had to happen happened;\n"
+    "The exit code is 0 when no holders overlapped, no token went backwards and all that had to happen happened;\n"
     "1 when not; 2 when the tour cannot run; 130 after Ctrl-C.";
 
 int run_tour(const tour::script_options& how) {

@@ -26,7 +26,7 @@ namespace tour {
 class parent_link {
  public:
   parent_link();
-  ~parent_link();  ///< says goodbye; @pre nobody waits for an answer
+  ~parent_link();  ///< says goodbye; @pre no thread waits for an answer
   parent_link(const parent_link&) = delete;
   parent_link& operator=(const parent_link&) = delete;
 
@@ -47,7 +47,7 @@ class parent_link {
 
   std::stop_token stop_token() const noexcept { return stop_.get_token(); }
 
-  /// To be called by every thread of fibers before it ends: until nobody is waking one of its fibers.
+  /// To be called by every thread of fibers before it ends: until no thread is waking one of its fibers.
   void settle();
 
  private:

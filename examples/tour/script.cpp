@@ -123,7 +123,7 @@ void script::let_a_session_expire() {
   const auto lost = expect_event("the holder sees that it has lost the lock", patience, is_its(event_kind::lost));
   expect_event("the stop token of its grant is asked to stop", patience, is_its(event_kind::stop_requested));
   expect_end_of(held.session);
-  const auto next = expect_event("the lock passes to somebody else", patience, [&](const event& what) {
+  const auto next = expect_event("the lock passes to another process", patience, [&](const event& what) {
     return what.kind == event_kind::granted && what.at > since && *held.token < *what.token;
   });
   if (next.at < lost.at) fail("the next holder came before the loss was seen");
@@ -219,7 +219,7 @@ void script::on_line(worker_process& from, std::string_view line) {
                             [&from, id](bool overtaken) { from.send("answer " + id + (overtaken ? " yes" : " no")); });
     }
   } catch (const std::exception& nonsense) {
-    fail(fmt::format("{} says what nobody understands: {}", from.name(), nonsense.what()));
+    fail(fmt::format("{} says what the tour does not understand: {}", from.name(), nonsense.what()));
   }
 }
 

@@ -47,7 +47,7 @@ void script::share_a_lock() {
   expect_event("x1 reads", patience, is("x1", event_kind::reads));
   const auto read = expect_event("r3 reads", patience, is("r3", event_kind::reads));
   if (read.at < written.at) fail("r3 came before x1, which was ahead of it");
-  say("r3 is let in with x1, and nobody came in between");
+  say("r3 is let in with x1, and none came between them");
   pause(glance);
   order("x1", "unlock");
   order("r3", "unlock");

@@ -102,7 +102,7 @@ void timeline::run(const std::stop_token& stop) {
   }
 }
 
-/// @pre the mutex is held, or nobody else is there
+/// @pre the mutex is held, or there is no other thread
 void timeline::print_until(clock::time_point latest) {
   while (!waiting_.empty() && waiting_.begin()->first <= latest) {
     fmt::print("{}\n", format(waiting_.begin()->second));

@@ -28,18 +28,18 @@ class client_core;
 class simulated_servers;
 }  // namespace detail
 
-/// An event that the observer of a client is told.
+/// An event that is reported to the observer of a client.
 struct client_event {
   /// What happened.
   ///
-  /// `unreachable`: no server has answered for `connect_timeout`. It is told again each time the outage has lasted twice
+  /// `unreachable`: no server has answered for `connect_timeout`. Reported again each time the outage has lasted twice
   /// as long, at most 10 minutes apart. The next `connected` ends it.
   /// `suspect`: a proof of the lease is overdue. The grant is still valid, for another twelfth of the session timeout;
   /// the next answer of a server may extend it.
   enum class kind { connected, disconnected, session_expired, suspect, lost, asked_to_release, closed, unreachable };
   kind what{};                          ///< what happened
   std::string path{};                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`
-  std::optional<loss_reason> reason{};  ///< for `lost`; never `client_closed`, which is not told
+  std::optional<loss_reason> reason{};  ///< for `lost`; never `client_closed`, which is not reported
   /// How long no server has answered, for `unreachable`, and `connected` after it. A server that is silent is noticed
   /// only after two thirds of the session timeout; they are counted.
   std::chrono::milliseconds outage{};

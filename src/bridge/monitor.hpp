@@ -21,9 +21,10 @@
 
 namespace latchkey::detail {
 
-/// Everything of a client that is not said to be otherwise runs with its monitor held: replies, events, timers and calls
-/// of users take turns, so that the protocol above is a plain state machine. Nothing blocks while the monitor is held;
-/// wake-ups are put off until it has been released (a waiter that is notified under a lock only runs into it).
+/// What `session`, `queue` and `recipes` declare is used with the monitor held, unless its comment says "Without the
+/// monitor", "From anywhere" or "From any thread". Replies, events, timers and calls of users take turns, so the protocol
+/// is a plain state machine. Nothing blocks while the monitor is held; wake-ups are put off until it has been released
+/// (a waiter that is notified under a lock only runs into it).
 ///
 /// Time stands still within a call: it is read once, so that nothing is early for one line and late for the next on a
 /// machine that stalls between them.

@@ -19,7 +19,7 @@ bool copy_names(const String_vector* names, std::vector<std::string>& to);
 /// Copies the first `most` bytes of the data of a node, and the size of all of it.
 void copy_data(const char* value, int size, std::size_t most, reply& to);
 
-/// @returns letters of "cdrwa": what the ACL lets everybody do, with any credentials.
+/// @returns letters of "cdrwa": what the ACL lets any client do.
 std::string permissions_of_anyone(const ACL_vector* acl);
 
 node_stat to_stat(const Stat* stat) noexcept;

@@ -27,7 +27,7 @@ struct fenced_steps {
 };
 
 /// One commit, until its outcome is known. Goes on after its caller has stopped waiting, if it may delete the node of
-/// the grant: the entry must learn of that. With the monitor held, except for `wait`.
+/// the grant: the entry must learn of that.
 ///
 /// | state       | event                                 | then                                                          |
 /// |-------------|---------------------------------------|---------------------------------------------------------------|

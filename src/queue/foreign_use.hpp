@@ -11,8 +11,8 @@
 
 namespace latchkey::detail {
 
-/// Warns, once for each path and client, if the children of a path show a use that `mine` does not exclude. With the
-/// monitor held. @param path absolute, with contenders of kind `mine`
+/// Warns, once for each path and client, if the children of a path show a use that `mine` does not exclude.
+/// @param path absolute, with contenders of kind `mine`
 void warn_of_foreign_use(client_core& core, const std::string& path, const rule& mine,
                          const std::vector<std::string>& children);
 

@@ -20,7 +20,7 @@ enum class if_missing : std::uint8_t { tell, create };
 
 /// Requests that may be repeated, sent again after outages and in new sessions until all are answered. Never more than
 /// `most_at_once` are under way, and fewer when their answers are large, so that the proofs of this client's grants are
-/// not delayed. With the monitor held, except for `wait`.
+/// not delayed.
 class inquiry : public std::enable_shared_from_this<inquiry> {
  public:
   static constexpr std::size_t most_at_once = 64;

@@ -13,7 +13,7 @@ namespace latchkey::detail {
 
 /// Logs who holds the lock: the first contender in its queue for which one of kind `kind` has to wait. Reads the list,
 /// has the leader check that node, and reads it. Says nothing if there is no connection, or if the lock is not held
-/// any more. With the monitor held.
+/// any more.
 ///
 /// A server that has lost a transaction (HAZARDS S19) may show a deleted node, and never report its deletion. Such a
 /// node is disregarded until the session ends.

@@ -47,8 +47,7 @@ class neighbour {
 /// parent while several entries come. Events come in the order of the deletions (Z4): two nodes whose creates were
 /// answered while the same watch was set have the same parent.
 ///
-/// Invariant: whom one waits for is in the line, is ahead, and no other waits for it. With the monitor held; of one
-/// session.
+/// Invariant: whom one waits for is in the line, is ahead, and no other waits for it. All are of one session.
 class neighbours final : public std::enable_shared_from_this<neighbours> {
  public:
   /// @returns whether a node of ours is in the queue, or being created: the next one may well have a neighbour.

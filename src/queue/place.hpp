@@ -28,8 +28,8 @@ enum class patience : std::uint8_t {
 /// @returns the patience of a call that tries once, or waits.
 constexpr patience patience_of(bool once) noexcept { return once ? patience::once : patience::wait; }
 
-/// Told what becomes of a place, with the monitor held, perhaps from inside a call to it: an entry so tells of delays,
-/// refusals, failures and, when it is proved, of its loss; a joint place of anything.
+/// Told what becomes of a place, perhaps from inside a call to it: an entry so tells of delays, refusals, failures and,
+/// when it is proved, of its loss; a joint place of anything.
 class place_listener {
  public:
   /// Its node is in the queue. Told once.
@@ -63,7 +63,7 @@ class place_listener {
   ~place_listener() = default;
 };
 
-/// An entry of a queue, or several entries of several queues. With the monitor held.
+/// An entry of a queue, or several entries of several queues.
 class place {
  public:
   /// Begins to queue. The listener is told of the outcome later.

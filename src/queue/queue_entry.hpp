@@ -24,7 +24,7 @@
 namespace latchkey::detail {
 
 /// One entry in a queue, from the creation of its node to its deletion: a state machine that is driven by replies,
-/// watches and the session. With the monitor held.
+/// watches and the session.
 ///
 /// What happens in its states (`entry_state` has the table of those that may follow), by file:
 ///

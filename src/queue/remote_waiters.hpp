@@ -13,7 +13,7 @@
 namespace latchkey::detail {
 
 /// One watch on the children of a lock path. Only the holder sets it, so there is no herd. It costs one list, and one
-/// more each time the queue changes while no contender waits for the holder. With the monitor held.
+/// more each time the queue changes while no contender waits for the holder.
 class remote_waiters : public conversation<remote_waiters> {
  public:
   enum class answer {

@@ -69,8 +69,8 @@ struct waiter {
   std::shared_ptr<void> wish;  // for the recipe: what it waits with, while it waits
 };
 
-/// The waiters of one lock object, in the order of their arrival, and what becomes of them in numbers. With the monitor
-/// held. Waiters are used again by later calls: a turn among local callers allocates nothing.
+/// The waiters of one lock object, in the order of their arrival, and what becomes of them in numbers. Waiters are used
+/// again by later calls: a turn among local callers allocates nothing.
 class wait_list final : long_wait_source {
  public:
   /// @param path of the lock object, below the chroot, and what its callers queue as; both must outlive the list

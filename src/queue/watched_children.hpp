@@ -11,7 +11,7 @@
 
 namespace latchkey::detail {
 
-/// Lists a path, with or without a watch for the next change. With the monitor held.
+/// Lists a path, with or without a watch for the next change.
 class watched_children : public conversation<watched_children> {
  public:
   /// @param path absolute

@@ -42,7 +42,7 @@ struct failure {
   [[noreturn]] void throw_it() const { throw error{code, what, path}; }
 };
 
-/// Told of the session, with the monitor held: entries and lock objects, while they have something to lose.
+/// Told of the session: entries and lock objects, while they have something to lose.
 class session_observer {
  public:
   virtual void on_connected() = 0;
@@ -57,8 +57,8 @@ class session_observer {
   ~session_observer() = default;
 };
 
-/// One client: monitor, session, lease keeper, reaper, and their observers. With the monitor held, except where stated.
-/// Locks share the ownership, so that a closed core outlives its `client`.
+/// One client: monitor, session, lease keeper, reaper, and their observers. Locks share the ownership, so that a closed
+/// core outlives its `client`.
 class client_core final : session_listener {
  public:
   /// @param port to other clients; may be null
@@ -110,8 +110,8 @@ class client_core final : session_listener {
   /// @returns how long a try waits that begins now: for `most`, or less.
   time_point end_of_try(duration most = duration::max()) const;
 
-  /// Ends every wait and grant, deletes, and closes. `on_closed` runs, with the monitor held, when that is done, or
-  /// after `close_timeout`. Once it is closed: at once.
+  /// Ends every wait and grant, deletes, and closes. `on_closed` runs when that is done, or after `close_timeout`. Once
+  /// it is closed: at once.
   void close(std::function<void()> on_closed);
 
   /// @returns a number for `remove_observer`.

@@ -14,7 +14,7 @@ namespace latchkey::detail {
 
 /// Base of an object that asks the ensemble one thing at a time, with at most one watch and one pause. What it begins
 /// anew makes stale what is under way: a stale answer, event or end of a pause is not told, and a stale request that has
-/// not been sent is withdrawn. So is everything once the object has gone. With the monitor held.
+/// not been sent is withdrawn. So is everything once the object has gone.
 template <class Self>
 class conversation : public std::enable_shared_from_this<Self> {
  protected:

@@ -13,8 +13,7 @@
 
 namespace latchkey::detail {
 
-/// Each is of an entry that is closed, as its client has said by datagram; that client deletes it. With the monitor
-/// held.
+/// Each is of an entry that is closed, as its client has said by datagram; that client deletes it.
 class departures {
  public:
   explicit departures(monitor& own) : monitor_{own} {}

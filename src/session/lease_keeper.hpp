@@ -44,7 +44,7 @@ class table_entry {
   std::pair<const std::string, held_node>* at_ = nullptr;
 };
 
-/// The owner of a node on which a grant rests, or is to rest. Called with the monitor held.
+/// The owner of a node on which a grant rests, or is to rest.
 class holder : public node_owner {
  public:
   virtual void on_suspect() = 0;
@@ -73,7 +73,7 @@ class holder : public node_owner {
 /// known to be below four ticks); and at once when an entry asks for a lease, provided that the answers for a longer one
 /// are there. So proofs are sent at the rate of the beats at most, however slow the quorum is, and one that is under way
 /// does not hold up the next. Without `client_options::keep_lease_ready` it rests while the client is idle. Beats and
-/// proofs come earlier while there are warnings, as far as `liveness_clock` finds that necessary. With the monitor held.
+/// proofs come earlier while there are warnings, as far as `liveness_clock` finds that necessary.
 class lease_keeper {
  public:
   /// @param timing of the clock, but for the session timeout

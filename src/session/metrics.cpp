@@ -45,7 +45,7 @@ duration_histogram durations::snapshot() const noexcept {
   return {buckets_, std::accumulate(buckets_.begin(), buckets_.end(), std::uint64_t{0}), sum_};
 }
 
-lock_metrics lock_counts::told(std::string group) const {
+lock_metrics lock_counts::snapshot(std::string group) const {
   lock_metrics result;
   result.group = std::move(group);
   result.wait = wait.snapshot();
@@ -79,7 +79,7 @@ client_metrics metrics::snapshot(time_point now) const {
   result.request = request.snapshot();
   result.proof = proof.snapshot();
   result.proofs = result.proof.count;
-  for (const auto& [name, each] : groups_) result.locks.push_back(each.told(name));
+  for (const auto& [name, each] : groups_) result.locks.push_back(each.snapshot(name));
   for (const auto& each : {before_, present_}) {
     if (now - length_of_period >= each.end || each.least == duration::max()) continue;
     result.least_left = std::min(result.least_left.value_or(each.least), each.least);

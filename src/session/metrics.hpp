@@ -32,7 +32,7 @@ class durations {
 };
 
 /// What is counted of the locks of one group. A turn takes a quarter of a microsecond: what can be derived from other
-/// numbers is not counted. With the monitor held.
+/// numbers is not counted.
 struct lock_counts {
   std::uint64_t calls = 0;   ///< that have begun to wait
   std::uint64_t places = 0;  ///< of them, those that waited for a place in line and have got it
@@ -44,10 +44,10 @@ struct lock_counts {
   durations wait;  ///< of each call that was granted the lock
   durations hold;  ///< of each grant that has ended
 
-  lock_metrics told(std::string group) const;
+  lock_metrics snapshot(std::string group) const;
 };
 
-/// The numbers of a client and its locks. With the monitor held.
+/// The numbers of a client and its locks.
 class metrics {
  public:
   client_metrics client;  ///< but for what `snapshot` fills in

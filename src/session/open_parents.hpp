@@ -12,7 +12,7 @@
 namespace latchkey::detail {
 
 /// Warns of lock paths in which anyone may create and delete entries. ZooKeeper asks the parent for both permissions,
-/// so `client_options::acl` protects nothing there (HAZARDS S20). With the monitor held.
+/// so `client_options::acl` protects nothing there (HAZARDS S20).
 class open_parents {
  public:
   /// What one client remembers of the paths it has looked at: beyond that it does not look.

@@ -13,7 +13,7 @@
 namespace latchkey::detail {
 
 /// Knows since when no server has answered, and reports it after a while, then again each time the outage has lasted
-/// twice as long, at most `longest_silence` apart. With the monitor held.
+/// twice as long, at most `longest_silence` apart.
 class outage {
  public:
   /// @param servers of the connect string, for the texts

@@ -32,7 +32,7 @@ class watch_entry {
   std::uint64_t read_ = 0;  // the one under way; 0: none
 };
 
-/// Told what becomes of the node of an entry of ours, waiting or holding. With the monitor held.
+/// Told what becomes of the node of an entry of ours, waiting or holding.
 class node_owner {
  public:
   /// @returns the path of the node.
@@ -55,7 +55,7 @@ class node_owner {
 /// more. So its deletion is known within a round trip, and, as the events of a session come in the order of the
 /// deletions, before that of any node that was deleted later. What is gone within the moment costs no read.
 ///
-/// Nodes beyond what `session::may_watch` allows wait until others have gone. With the monitor held.
+/// Nodes beyond what `session::may_watch` allows wait until others have gone.
 class own_nodes {
  public:
   /// How long a new node is not watched.

@@ -41,7 +41,7 @@ class peer_listener {
 
 /// The entries of this client that others wait for, and the entries of others that ours wait for. Each is known by the
 /// name of its node, which is unique. Only "released" lets an entry in. Once true it stays true, so the message may be
-/// lost, late, doubled or replayed. With the monitor held.
+/// lost, late, doubled or replayed.
 ///
 /// If several subscribers claim that an entry is the nearest ahead of them, the one with the largest number is told:
 /// its list showed none of the others, so they have left.

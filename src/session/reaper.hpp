@@ -20,8 +20,7 @@
 namespace latchkey::detail {
 
 /// A node that is no longer wanted is handed to the reaper. It is deleted now, in a moment (`remove_soon`), or after
-/// the next reconnect; the deletion is repeated until the ensemble has confirmed it or the session is over. With the
-/// monitor held.
+/// the next reconnect; the deletion is repeated until the ensemble has confirmed it or the session is over.
 ///
 /// The first few deletions are sent one by one, at once. Those that come while these are under way are gathered, and
 /// sent in one transaction with the next answer. That takes a round trip or two longer, and costs the ensemble a

@@ -29,7 +29,7 @@ enum class second_opinion : std::uint8_t {
 /// and again meanwhile, it is the session that the servers do not want. It is closed in between, so that it takes the
 /// place of none.
 ///
-/// With the monitor held, except for the entry points of the listener, which take it.
+/// The entry points of the listener take the monitor.
 class second_handle final : connector_listener {
  public:
   second_handle(monitor& own, connector& opener) : monitor_{own}, connector_{opener} {}

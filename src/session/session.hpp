@@ -25,11 +25,11 @@
 
 namespace latchkey::detail {
 
-/// Why a session has ended. `data_lost`: the servers do not have what it has seen, so tokens of before are larger than
+/// Why a session has ended. `data_lost`: the servers do not have what it has seen, so earlier tokens are larger than
 /// those to come.
 enum class session_end { expired, auth_failed, authentication_demanded, timeout_refused, data_lost };
 
-/// Told of the session, with the monitor held.
+/// Told of the session.
 class session_listener {
  public:
   virtual void on_connected(bool new_session) = 0;
@@ -54,8 +54,8 @@ struct watch_id {
 
 /// Holds the current session: opens it, limits the requests in flight, answers those that the loss of a connection has
 /// left open, routes watches, and frees stuck requests. Begins a new session after an expiry, when a server refuses the
-/// session timeout that others may accept or makes it longer, and when no connection brings an answer (`silence`). With
-/// the monitor held, except for the entry points of the listener, which take it.
+/// session timeout that others may accept or makes it longer, and when no connection brings an answer (`silence`). The
+/// entry points of the listener take the monitor.
 class session final : connector_listener {
  public:
   using watch_callback = std::function<void(watch_event)>;
@@ -65,8 +65,8 @@ class session final : connector_listener {
           metrics& counts, duration least_timeout = {});
 
   void open();
-  /// Closes the session; `on_closed` runs, with the monitor held, when it is closed. A session that is still being
-  /// opened is not waited for, as name servers may not answer: it is closed as soon as it has been opened.
+  /// Closes the session; `on_closed` runs when it is closed. A session that is still being opened is not waited for, as
+  /// name servers may not answer: it is closed as soon as it has been opened.
   void close(std::function<void()> on_closed);
 
   bool connected() const noexcept { return connected_; }

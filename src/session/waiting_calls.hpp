@@ -12,7 +12,7 @@
 
 namespace latchkey::detail {
 
-/// Calls that wait for the same lock object. Looked at with the monitor held.
+/// The calls that wait for one lock object.
 class long_wait_source {
  public:
   /// A round is over. @returns whether a request is sent because a call has waited long.
@@ -22,8 +22,7 @@ class long_wait_source {
   ~long_wait_source() = default;
 };
 
-/// Counts the calls that wait, and looks four times in `long_wait` for those that have waited so long. With the monitor
-/// held.
+/// Counts the calls that wait, and looks four times in `long_wait` for those that have waited so long.
 class waiting_calls {
  public:
   /// @param long_wait how long a call waits before that is worth a line; zero: no rounds

@@ -62,7 +62,7 @@ class ensemble_thread final : public detail::simulated_servers, public std::enab
   /// Lets time go on, through everything that happens until then.
   void advance(detail::duration by);
 
-  /// Nobody can connect, whenever their clients are made.
+  /// No client can connect, whenever it is made.
   bool all_cut = false;
 
  private:

@@ -62,7 +62,7 @@ class fake_ensemble {
   detail::reply_code change(std::string_view path, std::string data) {
     return leader_.change(0, path, std::move(data)).code;
   }
-  /// @returns a session that nobody has; it expires unless it is touched.
+  /// @returns a session without a client; it expires unless it is touched.
   std::int64_t foreign_session(duration timeout) { return leader_.open_session(timeout).id; }
   void reap(bool unused = false) { leader_.reap(unused); }
   /// The sequence number of the next child. @pre the node exists
@@ -88,7 +88,7 @@ class fake_ensemble {
   fake_server& server(unsigned number) noexcept { return *servers_[number]; }
   unsigned servers() const noexcept { return static_cast<unsigned>(servers_.size()); }
 
-  /// Told of every line of the story; for the eyes of whoever looks into a failure.
+  /// Told of every line of the story; for looking into a failure.
   void trace_to(std::function<void(const std::string&)> listener) { listener_ = std::move(listener); }
   bool traced() const noexcept { return listener_ != nullptr; }
   void trace(const std::string& line) const { listener_(line); }

@@ -269,7 +269,7 @@ void fake_server::heal() {
   for (auto* const client : clients) client->on_progress();
 }
 
-/// A server that has lost its leader serves nobody before it has found the next one, and has forgotten all touches.
+/// A server that has lost its leader serves no client before it has found the next one, and has forgotten all touches.
 void fake_server::on_election() {
   if (is_cut_) {
     missed_election_ = true;

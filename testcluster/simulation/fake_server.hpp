@@ -85,7 +85,7 @@ class fake_server {
   bool holds_back(direction way) const noexcept {
     return !is_leader_ && (time_.now() < held_until(way) || (way == direction::to_leader && leader_.stalls()));
   }
-  /// Whoever chooses it has it catch up: it does not wait for what the former leader has held back.
+  /// The caller has it catch up first: it does not wait for what the former leader has held back.
   void become_leader(bool is_leader) noexcept {
     is_leader_ = is_leader;
     if (is_leader) scheduled_ = false;

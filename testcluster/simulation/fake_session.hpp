@@ -48,7 +48,7 @@ class fake_session final : public server_side {
 
   bool send(std::uint64_t id, detail::request what);
   void close(std::function<void()> on_closed);
-  /// Nobody listens any more; without `close` the session is left to expire.
+  /// The listener is gone; without `close` the session is left to expire.
   void abandon();
   /// The handle is there: begins to connect.
   void start();

@@ -65,9 +65,9 @@ struct fault_plan {
   double stopped_at_clock = 0;  ///< or while it reads its clock, within a call: mostly for a moment
   duration reap_every{};        ///< containers without children go,
   bool reap_unused = false;     ///< also those that never had one
-  duration operator_every{};    ///< somebody deletes a node of the playground, or a whole path of it
+  duration operator_every{};    ///< an operator deletes a node of the playground, or a whole path of it
   duration longest_takeover = std::chrono::milliseconds{200};  ///< others who created a path again hold for so long
-  duration foreign_every{};                                    ///< somebody creates a node there that is no contender
+  duration foreign_every{};      ///< another program creates a node there that is no contender
   duration renegotiate_every{};  ///< a server begins to agree to other session timeouts; perhaps it restarts
   duration lose_every{};         ///< a server loses the transaction that will remove a node, and shows it for ever
   duration quota_every{};        ///< a path of it may have hardly more nodes than it has,
@@ -75,10 +75,10 @@ struct fault_plan {
   duration oversize_every{};  ///< servers take no large requests (`jute.maxbuffer`)
   duration longest_oversize{};
   duration demand_every{};  ///< the servers begin to demand authentication, which ends each client that asks anything
-  duration ask_every{};     ///< somebody asks for a lock, as Curator's `Revoker` does
+  duration ask_every{};     ///< another program asks for a lock, as Curator's `Revoker` does
 
-  /// Something of everything a lock has to stand, never more than the promises bear: nobody deletes other people's
-  /// nodes.
+  /// Something of everything a lock has to stand, never more than the promises bear: no operator deletes nodes of
+  /// others.
   /// @param timeout of the sessions.
   static fault_plan draw(random_source& random, duration timeout);
 

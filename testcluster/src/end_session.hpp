@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Ending somebody else's session.
+// Ending the session of another client.
 
 #include <chrono>
 

@@ -46,7 +46,7 @@ class jute_writer {
     out_.append(value);
     return *this;
   }
-  /// One entry: everybody may do everything.
+  /// One entry: all permissions for all clients.
   jute_writer& open_acl() { return number(std::int32_t{1}).number(std::int32_t{31}).bytes("world").bytes("anyone"); }
 
   /// @returns the record with its length in front, as it goes over the wire.

@@ -21,7 +21,7 @@ reserved_port::reserved_port(std::uint16_t wanted) : socket_(::socket(AF_INET, S
   socklen_t size = sizeof address;
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   const int yes = 1;
-  // The option comes after bind: so the port is nobody's now, and can be shared with its listener later.
+  // The option comes after bind: so no other process has the port now, and it can be shared with its listener later.
   if (!socket_ || ::bind(socket_.value(), generic, size) != 0 || ::getsockname(socket_.value(), generic, &size) != 0 ||
       ::setsockopt(socket_.value(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0) {
     const auto what = wanted == 0 ? std::string{"no free port"} : "port " + std::to_string(wanted) + " is not free";

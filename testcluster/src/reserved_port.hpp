@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A loopback port that nobody else gets while we may still want to listen on it.
+// A loopback port that no other process gets while we may still want to listen on it.
 
 #include <cstdint>
 

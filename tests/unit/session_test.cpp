@@ -148,7 +148,7 @@ TEST_SUITE("session") {
     CHECK(w.opener->openings.size() == 1);
   }
 
-  TEST_CASE("nor do those that were lost because nothing came through: that is the network's doing") {
+  TEST_CASE("nor do connections that time out") {
     connected_client w;
     CHECK_FALSE(w.in_vain_often(20, 6s));
   }

@@ -46,7 +46,7 @@ class LATCHKEY_TESTING_EXPORT raw_client {
   /// Closes the session (at most a second), so its ephemeral nodes go. Never throws.
   ~raw_client();
 
-  /// @returns the path of the new node, with its sequence number if it has one. Access: everybody, everything.
+  /// @returns the path of the new node, with its sequence number if it has one. All clients have all permissions.
   std::string create(std::string_view path, std::string_view data = {}, create_mode mode = create_mode::persistent);
   /// Creates the node and those above it that are missing; does nothing where one exists.
   void create_all(std::string_view path);

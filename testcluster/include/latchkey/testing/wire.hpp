@@ -21,7 +21,7 @@ struct endpoint {
   friend bool operator==(const endpoint&, const endpoint&) = default;
 };
 
-/// What a client needs to attach to a session; whoever has it can also end the session.
+/// What a client needs to attach to a session; it is also enough to end the session.
 struct session_credentials {
   std::int64_t id = 0;
   std::array<char, 16> password{};
