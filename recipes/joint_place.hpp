@@ -43,8 +43,6 @@ enum class group_goal : std::uint8_t {
 /// | granted    | refresh, no fresh proof                  | queueing                                                 |
 /// | granted    | an entry is lost                         | the others are given up; over, lost                      |
 /// | any        | leave, a failure                         | over                                                     |
-///
-/// With the monitor held.
 class joint_place final : public place, public std::enable_shared_from_this<joint_place> {
  public:
   /// Most entries that a try for the first of several creates.

@@ -47,7 +47,7 @@ struct hold {
 };
 
 /// The holders of one lock object, until they unlock: also after a loss. The first one needs no memory, and later ones
-/// use again what others had. With the monitor held.
+/// use again what others had.
 class lock_holders {
  public:
   /// @param core and `path`, of the lock below the chroot: must outlive them
@@ -56,7 +56,7 @@ class lock_holders {
       : core_{core}, path_{&path}, counts_{counts}, most_{most}, limit_{core->monitor()} {}
 
   bool empty() const noexcept { return !present_ && (!others_ || others_->by_who.empty()); }
-  /// @returns that of an exclusive lock, whoever it is; null if there is none.
+  /// @returns the holder of an exclusive lock; null if there is none.
   hold* only() noexcept { return present_ ? &first_ : nullptr; }
   hold* find(std::uint64_t by) noexcept {
     if (present_ && first_.by == by) return &first_;

@@ -55,7 +55,7 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
   std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until, const std::shared_ptr<void>& wish = nullptr);
   void cancel(const std::shared_ptr<waiter>& who);
   void leave(std::uint64_t fiber = 0);
-  /// @returns what a caller holds; of an exclusive lock what its holder has, whoever asks.
+  /// @returns what a caller holds; of an exclusive lock always what its holder has.
   hold* holding(std::uint64_t fiber) noexcept { return words_.exclusive ? holders_.only() : holders_.find(fiber); }
   grant current(std::uint64_t fiber = 0);
 

@@ -16,7 +16,7 @@ namespace latchkey::detail {
 
 class permit;
 
-/// Told what becomes of leases, with the monitor held.
+/// Told what becomes of leases.
 class permit_owner {
  public:
   /// A list shows a lease, perhaps not all. The permit must not be called.
@@ -35,7 +35,7 @@ class permit_owner {
 };
 
 /// Some leases, all of them or none: nodes under `<path>/leases`. Each is an entry that waits for no contender. Whether
-/// they are a grant is up to the count of all leases. With the monitor held.
+/// they are a grant is up to the count of all leases.
 class permit final : public place_listener, public std::enable_shared_from_this<permit> {
  public:
   /// @param leases absolute path of their parent

@@ -16,7 +16,7 @@
 
 namespace latchkey::detail {
 
-/// Told how it goes, with the monitor held.
+/// Told how it goes.
 class permit_queue_listener {
  public:
   /// @param waited whether others were ahead, or there were too few permits
@@ -37,7 +37,7 @@ class permit_queue_listener {
 
 /// The wait for permits at the ensemble, of one call at a time. An entry in `<path>/locks`, the turn, orders those who
 /// wait; the first creates its leases, and counts those up to its own until there are no more than permits. A permit
-/// that is likely free is taken without a turn. With the monitor held.
+/// that is likely free is taken without a turn.
 ///
 /// | state      | event                              | then                                                     |
 /// |------------|------------------------------------|----------------------------------------------------------|

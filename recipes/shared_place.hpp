@@ -23,7 +23,7 @@ namespace latchkey::detail {
 /// A line whose calls share a place. A `cohort` lets them in one after another, a `reader_group` together.
 ///
 /// A place that no caller wants is kept, without proofs, for `linger` at most and as long as no remote contender waits.
-/// An object that is not used is told nothing, and has no timer. With the monitor held, except where stated.
+/// An object that is not used is told nothing, and has no timer.
 class shared_place : public lock_line, public place_listener, public session_observer {
  protected:
   enum class state : std::uint8_t {
