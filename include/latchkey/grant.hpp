@@ -87,8 +87,9 @@ class LATCHKEY_EXPORT grant {
   ///
   /// @throws error bad_option if `before` is negative or more than T/4, the least that is left to such a holder: a
   /// shorter time than asked for would be no warning. If `client_options::server_tick` says that T is below four ticks,
-  /// or the servers have raised T, which is two ticks then by default, the limit is T/8, and a `sync` every T/12 is needed beyond T/24. Mind that a server may grant a shorter T than
-  /// `client_options::session_timeout`; if that comes about at a reconnect, the grants end.
+  /// or the servers have raised T, which is two ticks then by default, the limit is T/8, and a `sync` every T/12 is
+  /// needed beyond T/24. Mind that a server may grant a shorter T than `client_options::session_timeout`; if that comes
+  /// about at a reconnect, the grants end.
   std::stop_token stop_token(saturating<std::chrono::nanoseconds> before) const;
 
   /// Waits at most `timeout` until the grant has ended, lost or unlocked.

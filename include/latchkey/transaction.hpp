@@ -52,7 +52,7 @@ LATCHKEY_EXPORT std::string to_string(const commit_result& result);
 /// involved, and no other contender can have been granted the lock before. It costs one request.
 ///
 /// It is for data that is kept in ZooKeeper, in nodes below the chroot of the client. New nodes get its ACL, which for
-/// this must have the permissions r and w, beside those of locks. All steps together may have 900 KiB.
+/// this must have the permissions r and w, in addition to those of locks. All steps together may have 900 KiB.
 ///
 /// Blocking: `commit()` and `commit_and_release()` suspend the calling fiber, or block a plain thread, through outages
 /// and at most for the given time. They may be called again: then the same steps are sent once more.
