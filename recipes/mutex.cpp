@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/mutex.hpp>
 
-#include "recipes/cohort.hpp"
+#include "recipes/line/cohort.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "recipes/cohort.hpp"
+#include "recipes/line/cohort.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey {

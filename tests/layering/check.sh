@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/layering/check.sh FOLDER: fails when an include in the project in FOLDER points the wrong way (CONTRIBUTING.md).
-# A public header `latchkey/x.hpp` belongs to a recipe when there is a `recipes/x.*`. No word in src is the name of such
-# a file (`mutex` excepted, which is also std's), nor a kind of contender of recipes/rules.hpp, nor one of their markers.
+# A public header `latchkey/x.hpp` belongs to a recipe when there is a file `x.*` below recipes. No word in src is the
+# name of such a file (`mutex` excepted, which is also std's), nor a kind of contender of recipes/rules.hpp, nor one of
+# their markers.
 set -euo pipefail
 
 cd "${1:?which folder?}"

@@ -12,7 +12,7 @@ complain() {
 }
 
 # One line, with the string literals joined.
-sources=$(cat src/*/*.cpp recipes/*.cpp | tr '\n' ' ' | sed -E 's/" +"//g')
+sources=$(cat src/*/*.cpp recipes/*.cpp recipes/*/*.cpp | tr '\n' ' ' | sed -E 's/" +"//g')
 # The first column of the first table: what is in backticks, without the fields, in parts around "...".
 mapfile -t explained < <(awk '/^## /{n++} n == 1 && /^\| `/' OPERATIONS.md | cut -d '|' -f 2 | grep -oE '`[^`]+`' |
   tr -d '`' | grep -v = | sed 's/ *\.\.\. */\n/g' | grep .)

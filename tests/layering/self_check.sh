@@ -23,7 +23,7 @@ header src/session/clock.hpp '#include "bridge/handle.hpp"'
 header src/queue/queue.hpp '#include "session/clock.hpp"' '#include <boost/fiber/mutex.hpp>'
 header recipes/mutex.cpp '#include <latchkey/mutex.hpp>' '#include "queue/queue.hpp"' '#include "base/path.hpp"'
 header recipes/rules.cpp 'const rule locks{"lock", "lock-", "__lock__"};'
-header recipes/fair_places.hpp
+header recipes/fair/fair_places.hpp
 header testcluster/include/latchkey/testing/ensemble.hpp '#include <string>'
 header testcluster/src/ensemble.cpp '#include <latchkey/testing/ensemble.hpp>'
 header testcluster/include/latchkey/testing/simulated_ensemble.hpp '#include <latchkey/client.hpp>'

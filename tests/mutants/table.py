@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that `run.py` breaks, one at a time: those of direct hand-off (recipes/README.md has their reasons), and
+"""The rules that `run.py` breaks, one at a time: those of direct hand-off (recipes/HAND_OFF.md has their reasons), and
 one of the lease."""
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ departures = "src/session/departures.cpp"
 requeue = "src/queue/entry_requeue.cpp"
 peers = "src/session/peers.cpp"
 message = "src/session/peer_message.cpp"
-cohort = "recipes/cohort.cpp"
+cohort = "recipes/line/cohort.cpp"
 
 mutants = (
     # Who tells.
@@ -52,11 +52,11 @@ mutants = (
     Mutant("a node is kept for long though its release was not told", requeue, "told ? reaper::patience_if_told : reaper::patience", "reaper::patience_if_told"),
     Mutant("a turn of a cohort forgets that an earlier one is bound", cohort,
            "bound_ = bound_ || mine.grant->bound();", "bound_ = mine.grant->bound();"),
-    Mutant("a cohort heeds no bound turn", "recipes/cohort.hpp", "return !in_use() && !bound_;", "return !in_use();"),
-    Mutant("a cohort tells while it has an owner", "recipes/cohort.hpp", "return !in_use() && !bound_;", "return !bound_;"),
-    Mutant("a new entry of a cohort stays bound", "recipes/shared_place.cpp",
+    Mutant("a cohort heeds no bound turn", "recipes/line/cohort.hpp", "return !in_use() && !bound_;", "return !in_use();"),
+    Mutant("a cohort tells while it has an owner", "recipes/line/cohort.hpp", "return !in_use() && !bound_;", "return !bound_;"),
+    Mutant("a new entry of a cohort stays bound", "recipes/line/shared_place.cpp",
            "used_ = rested_ = asked_to_release_ = bound_ = false;", "used_ = rested_ = asked_to_release_ = false;"),
-    Mutant("a place in a line heeds no bound grant", "recipes/fair_places.cpp",
+    Mutant("a place in a line heeds no bound grant", "recipes/fair/fair_places.cpp",
            "const bool closed = !mine.grant->bound();", "const bool closed = true;"),
     Mutant("a sequencer does not bind", "src/queue/grant_state.hpp",
            "return !given_out_.compare_exchange_strong(none, false) || unanswered_ != 0;",

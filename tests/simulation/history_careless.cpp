@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "queue/inquiry.hpp"
-#include "recipes/leader_watch.hpp"
-#include "recipes/watched_nodes.hpp"
+#include "recipes/election/leader_watch.hpp"
+#include "recipes/sequencer/watched_nodes.hpp"
 #include "simulation/history.hpp"
 
 namespace latchkey::testing {

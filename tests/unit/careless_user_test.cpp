@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "queue/inquiry.hpp"
-#include "recipes/leader_watch.hpp"
-#include "recipes/watched_nodes.hpp"
+#include "recipes/election/leader_watch.hpp"
+#include "recipes/sequencer/watched_nodes.hpp"
 #include "support/calm_world.hpp"
 
 namespace latchkey::testing {

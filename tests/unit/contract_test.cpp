@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What the users of a path agree on: exact situations.
 
-#include "recipes/contract.hpp"
+#include "recipes/keyed/contract.hpp"
 
 #include <memory>
 #include <string>

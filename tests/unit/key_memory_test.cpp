@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/path.hpp"
-#include "recipes/key_table.hpp"
+#include "recipes/keyed/key_table.hpp"
 #include "support/scripted_connector.hpp"
 
 namespace latchkey::testing {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The locks of keys: exact situations.
 
-#include "recipes/key_table.hpp"
+#include "recipes/keyed/key_table.hpp"
 
 #include <functional>
 #include <memory>

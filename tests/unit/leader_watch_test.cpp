@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "recipes/leader_watch.hpp"
+#include "recipes/election/leader_watch.hpp"
 #include "support/elected_world.hpp"
 
 namespace latchkey::testing {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "log_lines.hpp"
-#include "recipes/cohort.hpp"
-#include "recipes/fair_places.hpp"
+#include "recipes/fair/fair_places.hpp"
+#include "recipes/line/cohort.hpp"
 #include "support/scripted_connector.hpp"
 
 namespace latchkey::testing {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "log_lines.hpp"
-#include "recipes/contract.hpp"
+#include "recipes/keyed/contract.hpp"
 #include "support/holding_world.hpp"
 
 namespace latchkey::testing {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "queue/inquiry.hpp"
-#include "recipes/contract.hpp"
-#include "recipes/leader_watch.hpp"
+#include "recipes/election/leader_watch.hpp"
+#include "recipes/keyed/contract.hpp"
 #include "support/group_world.hpp"
 #include "support/permit_world.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a cache of sequencers knows of nodes: exact situations.
 
-#include "recipes/watched_nodes.hpp"
+#include "recipes/sequencer/watched_nodes.hpp"
 
 #include <memory>
 #include <optional>

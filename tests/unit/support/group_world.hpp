@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "recipes/joint_lock.hpp"
+#include "recipes/joint/joint_lock.hpp"
 #include "support/calm_world.hpp"
 
 namespace latchkey::testing {

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/election.hpp>
+
+#include <exception>
+#include <utility>
+
+#include "queue/record.hpp"
+#include "recipes/line/cohort.hpp"
+#include "recipes/rules.hpp"
+
+namespace latchkey {
+namespace {
+
+using namespace detail;
+
+/// The wait for a time. Ends early with the client.
+class rest final : public session_observer, public std::enable_shared_from_this<rest> {
+ public:
+  explicit rest(client_core& core) : core_{core} {}
+
+  // With the monitor:
+  void begin(duration time) {
+    if (core_.failed()) return end();
+    observing_ = core_.add_observer(*this);
+    timer_ = core_.monitor().at(deadline_after(core_.monitor().now(), time), [self = shared_from_this()] {
+      self->timer_ = {};
+      self->end();
+    });
+  }
+  void end() {
+    if (std::exchange(over_, true)) return;
+    core_.monitor().cancel(timer_);
+    core_.remove_observer(observing_);
+    core_.monitor().wake({shared_from_this(), &point_});
+  }
+
+  /// Suspends the fiber, or blocks the thread. Without the monitor.
+  void wait() { point_.wait(); }
+
+ private:
+  void on_connected() override {}
+  void on_session_over() override {}
+  void on_failure(const failure&) override { end(); }
+
+  client_core& core_;
+  wait_point point_;
+  timer_id timer_;
+  std::uint64_t observing_ = 0;
+  bool over_ = false;
+};
+
+void rest_for(client_core& core, duration time, std::stop_token stop) {
+  auto& monitor = core.monitor();
+  const auto pause = std::make_shared<rest>(core);
+  monitor.run([&] { pause->begin(time); });
+  const std::stop_callback on_stop{std::move(stop), [&] { monitor.run_unless_forked([&] { pause->end(); }); }};
+  pause->wait();
+}
+
+/// @returns the id. @throws error bad_option for one that others could not read
+std::string checked_id(std::string id, const client& owner, const std::string& path) {
+  if (id.empty()) id = name_of_owner(owner.core()->options().label);
+  if (const auto most = request{}.most_data; id.size() > most)
+    throw error{errc::bad_option, "the option id has more than " + std::to_string(most) + " bytes; shorten it", path};
+  if (id == release_request)
+    throw error{errc::bad_option, "the option id asks holders to release their lock; choose another one", path};
+  return id;
+}
+
+}  // namespace
+
+election::election(client& owner, std::string path, election_options options)
+    : path_{std::move(path)}, rest_{saturate(options.rest_after_failure)}, core_{owner.core()} {
+  require_lock_path(path_);
+  id_ = checked_id(std::move(options.id), owner, path_);
+  if (rest_ < duration::zero()) throw error{errc::bad_option, "the option rest_after_failure is negative", path_};
+  const bool as_latch = options.as == election_options::naming::latch;
+  // The term is the czxid of a node: others read it there. So no node serves two terms.
+  candidate_ = std::make_shared<cohort>(core_, path_, as_latch ? contender_kind::latch : contender_kind::lock,
+                                        cohort_options{.turns = 0, .group = std::move(options.group), .record = id_});
+}
+
+election::~election() { candidate_->shut(); }
+
+void election::run(std::stop_token stop, const std::function<void(const grant&, std::stop_token)>& work,
+                   saturating<std::chrono::nanoseconds> warning) {
+  for (;;) {
+    auto term = acquire(stop);
+    if (term.grant() == grant{}) return;  // stop is requested
+    const auto asked_to_stop = term.stop_token(stop, warning);
+    std::exception_ptr failed;
+    try {
+      work(term.grant(), asked_to_stop);
+    } catch (...) {
+      failed = std::current_exception();  // a fiber must not be suspended inside a handler
+    }
+    term.release();
+    if (!failed) continue;
+    rest_for(*core_, rest_, stop);
+    std::rethrow_exception(failed);
+  }
+}
+
+bool election::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return candidate_->acquire(timeout, std::move(stop));
+}
+
+guard election::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return candidate_->acquire_guard(timeout, std::move(stop));
+}
+
+void election::unlock() noexcept { candidate_->unlock(); }
+
+grant election::held() const { return candidate_->held(); }
+
+}  // namespace latchkey

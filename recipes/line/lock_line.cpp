@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/line/lock_line.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "base/process.hpp"
+
+namespace latchkey::detail {
+
+void log_wrong_unlock(const std::string& path, const char* call, unlock_fault why) {
+  if (why == unlock_fault::guarded) {
+    return log(
+        log_level::error,
+        fmt::format("{} was called while a guard holds the lock, and was ignored; call release() of the guard, or "
+                    "let its scope end",
+                    call),
+        {{"path", path}});
+  }
+  const auto* const advice =
+      why == unlock_fault::owner_has_ended
+          ? "the one that has is at its end, so only the destructor of the lock object releases the lock now; take "
+            "it with acquire()"
+          : "unlock it on the one that has, or take it with acquire()";
+  log(log_level::error,
+      fmt::format("{} was called by a {} that has not locked it, and was ignored; {}, whose guard any thread may "
+                  "release",
+                  call, kind_of_caller(), advice),
+      {{"path", path}});
+}
+
+void require_peers(client_core& core, hand_off how, const std::string& path) {
+  if (how == hand_off::ensemble || core.peers() != nullptr) return;
+  throw error{errc::bad_option, "the option how asks for a direct hand-off; set client_options::peers, too", path};
+}
+
+const lock_line::wording lock_line::alone{
+    "unlock()", "already holds the lock; unlock it first (only a reentrant_mutex may be locked again)", true};
+
+lock_line::lock_line(std::shared_ptr<client_core> core, std::string path, const rule& kind, lock_counts& counts,
+                     duration max_hold, const wording& words)
+    : core_{std::move(core)},
+      path_{std::move(path)},
+      counts_{counts},
+      line_{*core_, path_, kind, counts_},
+      holders_{core_, path_, counts_, max_hold},
+      words_{words} {
+  line_.ask_for_owner([this] { return abandoned(); });
+}
+
+void lock_line::shut() noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
+  core_->monitor().run([this] {
+    shut_ = true;
+    other_ = nullptr;
+    holders_.warn_of_guards();
+    let_go();
+    holders_.stop_limit();
+  });
+}
+
+void lock_line::exclude(lock_line& other, const char* why) {
+  other_ = &other;
+  why_not_both_ = why;
+}
+
+// To lock ----------
+
+bool lock_line::acquire(duration timeout, std::stop_token stop) {
+  return call(
+      core_->monitor(), timeout, std::move(stop), [this](auto fiber, auto until) { return enter(fiber, until); },
+      [this](const auto& who) { cancel(who); });
+}
+
+guard lock_line::acquire_guard(duration timeout, std::stop_token stop) {
+  return acquire(timeout, std::move(stop)) ? guard_of_holder() : guard{};
+}
+
+guard lock_line::guard_of(std::uint64_t holder) {
+  return core_->monitor().run([&] {
+    auto* const mine = holding(holder);
+    if (!mine) return guard{};  // the lock object was destroyed meanwhile
+    mine->guarded = true;
+    return make_guard(shared_from_this(), mine->grant->as_grant(), mine->by);
+  });
+}
+
+std::shared_ptr<waiter> lock_line::enter(std::uint64_t fiber, time_point until, const std::shared_ptr<void>& wish) {
+  const bool once = is_try(until);
+  if (!once && other_ && other_->holders_.find(fiber)) refuse_deadlock(path_, why_not_both_);
+  require_open();
+  if (!once) require_no_holder(fiber);
+  const bool hopeless = once && (!gate_open() || is_hopeless(fiber));
+  auto me = line_.add(fiber, until, *this);
+  if (wish) me->wish = wish;
+  me->entering = true;
+  if (hopeless) {
+    line_.conclude(me, waiter::outcome::refused);
+    rest_if_unused();
+  } else {
+    begin(me);
+  }
+  me->entering = false;
+  return me;
+}
+
+void lock_line::cancel(const std::shared_ptr<waiter>& who) {
+  if (who->what == waiter::outcome::waiting) withdraw(who);
+}
+
+// To unlock ----------
+
+void lock_line::unlock() noexcept {
+  const auto fiber = current_fiber();
+  auto why = unlock_fault::by_another;
+  const bool is_holder = core_->monitor().forked() || core_->monitor().run([&] {
+    auto* const mine = holding(fiber);
+    if (mine && mine->unlocks(fiber)) return leave(*mine), true;
+    if (mine && mine->guarded) {
+      why = unlock_fault::guarded;
+    } else if (abandoned()) {
+      why = unlock_fault::owner_has_ended;
+    }
+    return false;
+  });
+  if (!is_holder) log_wrong_unlock(path_, words_.unlock, why);
+}
+
+void lock_line::leave(std::uint64_t fiber) {
+  if (auto* const mine = holding(fiber)) leave(*mine);
+}
+
+void lock_line::leave(hold& mine) {
+  end(mine, core_->monitor().now());
+  if (other_ && holders_.empty()) other_->gate_opened();
+}
+
+/// The guard may hold the last reference, also in a forked child, where the entries are not to be touched.
+void lock_line::release_grant(std::uint64_t holder, const grant& what) noexcept {
+  if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
+  core_->monitor().run([&] {
+    auto* const mine = holding(holder);
+    if (mine && mine->is(what)) leave(*mine);
+  });
+}
+
+std::uint64_t lock_line::disown(std::uint64_t holder, const grant& what) noexcept {
+  if (!is_fiber(holder)) return holder;
+  return core_->monitor().run_unless_forked([&] {
+    auto* const mine = holding(holder);
+    return mine && mine->is(what) ? holders_.disown(*mine) : holder;
+  });
+}
+
+grant lock_line::held() {
+  const auto fiber = current_fiber();
+  return core_->monitor().run_unless_forked([&] { return current(fiber); });
+}
+
+grant lock_line::current(std::uint64_t fiber) {
+  const auto* const mine = holding(fiber);
+  return mine ? mine->grant->as_grant() : grant{};
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/semaphore.hpp>
+
+#include <latchkey/lockable.hpp>
+
+#include "recipes/rules.hpp"
+#include "recipes/semaphore/permit_line.hpp"
+
+namespace latchkey {
+namespace {
+
+std::uint32_t require_permits(std::uint32_t permits, const std::string& path) {
+  if (permits == 0) throw error{errc::bad_option, "a semaphore must have at least 1 permit", path};
+  return permits;
+}
+
+}  // namespace
+
+semaphore::semaphore(client& owner, std::string path, std::uint32_t permits, semaphore_options options)
+    : path_{std::move(path)} {
+  detail::require_lock_path(path_);
+  line_ = std::make_shared<detail::permit_line>(owner.core(), path_, require_permits(permits, path_),
+                                                detail::cohort_options::checked(options, path_), options.contract);
+  line_->open();
+}
+
+semaphore::~semaphore() { line_->shut(); }
+
+guard semaphore::acquire(std::uint32_t count) & {
+  auto held = take(count, std::chrono::nanoseconds::max(), {});
+  if (held.grant() == grant{}) detail::throw_destroyed(path_);
+  return held;
+}
+
+guard semaphore::take(std::uint32_t count, std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return line_->acquire(count, timeout, std::move(stop));
+}
+
+void semaphore::resize(std::uint32_t permits, saturating<std::chrono::nanoseconds> timeout) {
+  line_->resize(require_permits(permits, path_), timeout);
+}
+
+std::uint32_t semaphore::permits() const { return line_->permits(); }
+
+}  // namespace latchkey
