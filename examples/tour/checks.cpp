@@ -22,7 +22,7 @@ struct period {
   clock::time_point until;
 };
 
-/// Of the grants of these kinds, in the order of their beginnings.
+/// @returns the periods of the grants of these kinds, in the order of their beginnings.
 std::vector<period> periods_of(const std::vector<event>& events, const std::set<event_kind>& kinds) {
   std::vector<period> all;
   for (const auto& what : events) {

@@ -24,8 +24,8 @@ LATCHKEY_EXPORT std::string_view to_string(log_level level) noexcept;
 /// errors go to the standard error stream.
 ///
 /// A line tells one event, in words, mostly with `key=value` pairs at its end: `a lock was lost path=/jobs/daily
-/// reason="session expired" held_ms=4711`. It has no control characters. Of a line that the C client repeats, one a
-/// minute is passed on.
+/// reason="session expired" held_ms=4711`. It has no control characters. A line that the C client repeats is passed on
+/// once a minute.
 ///
 /// Set it before the first client is made: the C client decides then how much it logs. A line that is being written
 /// during the call may still reach the previous sink.

@@ -94,7 +94,7 @@ struct client_metrics {
   duration_histogram request;  ///< from sent to answered, of all requests
   duration_histogram proof;    ///< of the proofs alone
   /// The least that was left of the lease when an answer extended it while a lock was held: how near the ensemble came to
-  /// costing one. Of the last minute, and up to one more; nothing if there was no such answer.
+  /// costing one. Covers the last minute, and up to one more; nothing if there was no such answer.
   std::optional<std::chrono::nanoseconds> least_left;
 
   std::vector<lock_metrics> locks;    ///< by group

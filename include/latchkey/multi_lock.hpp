@@ -45,8 +45,8 @@ struct multi_lock_options {
 /// `mutex` or `shared_mutex` at its path, and Curator's.
 ///
 /// Deadlock: the order of the paths does not matter. Groups cannot deadlock among themselves, nor with callers who take
-/// one lock at a time, in C++, Java or Python. A caller that waits while it holds another lock can deadlock, as ever;
-/// so does Curator's `InterProcessMultiLock`, which needs a timeout where it meets a group.
+/// one lock at a time, in C++, Java or Python. A caller that waits while it holds another lock can deadlock, as with any
+/// locks; so does Curator's `InterProcessMultiLock`, which needs a timeout where it meets a group.
 ///
 /// Fairness: first come, first served in each queue. A group that waits in one queue blocks those behind it in all the
 /// others, so large groups that overlap convoy. Callers of one object hold one after another.

@@ -42,7 +42,7 @@ LATCHKEY_EXPORT std::string_view to_string(contender::kind kind) noexcept;
 
 /// The queue of one lock path at one moment, a value: holders first, then waiters, in the order of the queue. It shows
 /// every change that was committed before the call, unless its server is a leader that has lost its quorum and has not
-/// noticed yet. Of a semaphore: one holder for each permit, then those who wait.
+/// noticed yet. For a semaphore: one holder for each permit, then the waiters.
 ///
 /// Cost: one `sync`, one list, and one read per contender; two lists and one read more at the path of a semaphore. At
 /// most 64 reads are under way at a time, fewer when the nodes have much data, so that the locks of this client are not

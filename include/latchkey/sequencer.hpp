@@ -26,7 +26,7 @@ struct sequencer {
   /// The full path of the holder's node, chroot included: the server may use another chroot. Its name is unique, so it
   /// never becomes the node of another contender, nor exists in another ensemble.
   std::string node;
-  /// Of the grant. The ensemble does not know it: `check_sequencer` cannot tell if the sender made it up.
+  /// The token of the grant. The ensemble does not know it: `check_sequencer` cannot tell if the sender made it up.
   fencing_token token;
 
   /// Two sequencers are equal if they are of the same grant.

@@ -10,7 +10,7 @@
 
 namespace latchkey::detail {
 
-// Of a ticket ----------
+// Calls of a ticket ----------
 
 std::optional<std::size_t> fair_place::ahead(duration timeout, std::stop_token stop) {
   auto& core = *line_->core_;
@@ -66,7 +66,7 @@ void fair_place::requeue() {
   if (!detail::await(monitor, me, {}, [](const auto&) {})) raise_refused();
 }
 
-/// Of a call without a limit.
+/// For a call without a limit.
 void fair_place::raise_refused() const {
   if (!spent_) throw_destroyed(line_->path_);
   throw std::system_error{std::make_error_code(std::errc::operation_canceled),
@@ -116,7 +116,7 @@ failure fair_place::place_lost() const {
           line_->path_};
 }
 
-// Of the line ----------
+// What the line does ----------
 
 void fair_place::await(const std::shared_ptr<waiter>& caller) {
   caller_ = caller;
@@ -161,7 +161,7 @@ void fair_place::fail(const failure& why) {
   conclude(waiter::outcome::failed);
 }
 
-// Of the queue ----------
+// Told by the queue ----------
 
 void fair_place::on_queued() {
   if (!for_place_) return;

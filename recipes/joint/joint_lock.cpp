@@ -16,7 +16,7 @@
 namespace latchkey::detail {
 namespace {
 
-/// Of the name and the data of an entry, besides the label of the client.
+/// Bytes of the name and the data of an entry, besides the label of the client.
 constexpr std::size_t bytes_of_entry = 512;
 
 std::vector<group_member> checked(const client_core& core, std::vector<group_member> members, std::size_t most) {

@@ -7,7 +7,7 @@
 namespace latchkey::detail {
 namespace {
 
-/// Of one place: a token has no room for more than twice as many.
+/// The turns of one place: a token has no room for more than twice as many.
 constexpr std::uint32_t most_turns = 1u << 31;
 
 }  // namespace

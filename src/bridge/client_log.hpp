@@ -63,7 +63,7 @@ class handle_log {
  public:
   using callback = void (*)(const char*);
 
-  /// Of so many handles in the process at once; the log callback of the others is `take_client_log`.
+  /// How many handles in the process at once have their own; the log callback of the others is `take_client_log`.
   static constexpr std::size_t most = 64;
 
   /// @param on_failed_connection called on the IO thread of the handle, with no lock of the C client held, when a

@@ -36,8 +36,8 @@ namespace {
 
 enum class scheduler : std::uint8_t { unknown, alive, gone };
 
-// Of one thread. Without a destructor, so that they can be read when its thread-locals are gone. Functions that use
-// them are not inlined: their address must not be kept across a suspension, after which the thread may be another.
+// The state of one thread. Without destructors, so that it can be read when its thread-locals are gone. Functions that
+// use it are not inlined: its address must not be kept across a suspension, after which the thread may be another.
 constinit thread_local scheduler scheduler_here = scheduler::unknown;
 constinit thread_local thread_anchor* anchor_here = nullptr;
 constinit thread_local std::uint64_t number_here = 0;  // of the fiber that the thread began with, once it is gone

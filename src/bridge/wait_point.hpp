@@ -51,7 +51,7 @@ class wait_point {
 #endif
 };
 
-/// Of a destructor that waits or wakes others. While it lives, a thread that has never called latchkey before is one
+/// Made by a destructor that waits or wakes others. While it lives, a thread that has never called latchkey before is one
 /// whose fiber scheduler is gone: whether it is still there, if it had one, cannot be known.
 class late_call {
  public:

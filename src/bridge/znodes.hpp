@@ -82,7 +82,7 @@ struct step {
 /// @returns a step of this kind for each of `paths`.
 std::vector<step> steps_for(step::operation what, std::vector<std::string> paths);
 
-/// Of a node's data more than any server takes (1 MiB): for `request::most_data`.
+/// More data of a node than any server takes (1 MiB): for `request::most_data`.
 inline constexpr std::size_t all_data = std::size_t{1} << 30;
 
 struct request {

@@ -180,7 +180,7 @@ void fenced_commit::on_fenced_off(const reply& done) {
   conclude(outcome::in_doubt);
 }
 
-/// Of all that a transaction writes only the marker tells: others may write the same, and undo what it has written.
+/// Only the marker tells: whatever else a transaction writes, others may write, too, or undo.
 void fenced_commit::read_marker() {
   core_.session().submit({.kind = operation::get, .path = what_.steps.front().path, .most_data = 0},
                          then(&fenced_commit::on_marker_read));

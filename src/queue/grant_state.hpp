@@ -83,7 +83,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   void resume() { apply(grant_event::release_refused); }
 
  private:
-  /// Of those who want to be told before the loss.
+  /// One token that stops before the loss.
   struct warning {
     duration before{};
     std::stop_source stop;

@@ -12,7 +12,7 @@ namespace {
 /// So many at the beginning: the first answers tell how large they are.
 constexpr std::size_t first_window = 8;
 
-/// Of answers under way: what comes before a proof's own answer.
+/// Bytes of answers under way: they come before a proof's own answer.
 constexpr std::size_t most_bytes = 1024 * 1024;
 
 }  // namespace
