@@ -34,20 +34,24 @@ void thread_anchor::shut() noexcept {
 
 namespace {
 
-enum class scheduler : std::uint8_t { unknown, alive, gone };
-
-// The state of one thread. Without destructors, so that it can be read when its thread-locals are gone. Functions that
-// use it are not inlined: its address must not be kept across a suspension, after which the thread may be another.
-constinit thread_local scheduler scheduler_here = scheduler::unknown;
+// Of one thread. Without a destructor, so that they can be read when its thread-locals are gone. Functions that use
+// them are not inlined: their address must not be kept across a suspension, after which the thread may be another.
 constinit thread_local thread_anchor* anchor_here = nullptr;
-constinit thread_local std::uint64_t number_here = 0;  // of the fiber that the thread began with, once it is gone
+constinit thread_local bool anchor_is_gone = false;
+constinit thread_local std::uint64_t number_here = 0;  // of the fiber that the thread began with, if it has one
 
 std::atomic<std::uint64_t> last_number{0};
 
+/// A detached fiber may end when the anchor of its thread is gone, or just before the scheduler of a thread whose anchor
+/// goes later: those who have woken it leave that first.
+[[gnu::noinline]] void end_fiber(char* number) {
+  living::all().remove(reinterpret_cast<std::uintptr_t>(number));
+  if (anchor_here != nullptr) anchor_here->wait_until_empty();
+}
+
 /// Never destroyed: fibers may end later than static objects do.
 boost::fibers::fiber_specific_ptr<char>& identity() {
-  static auto& instance = *new boost::fibers::fiber_specific_ptr<char>{
-      [](char* number) { living::all().remove(reinterpret_cast<std::uintptr_t>(number)); }};
+  static auto& instance = *new boost::fibers::fiber_specific_ptr<char>{&end_fiber};
   return instance;
 }
 
@@ -63,19 +67,18 @@ void after_fork_in_child() noexcept {
 
 class anchored_thread {
  public:
-  // Boost's own thread-local is made first, so that it is destroyed after ours.
+  // Boost's own thread-local is made first, so that it is destroyed after ours, unless it is being destroyed now and
+  // this is a call of a detached fiber: then it is destroyed before ours.
   anchored_thread() {
     boost::fibers::context::active();
     [[maybe_unused]] static const int handlers = ::pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
-    scheduler_here = scheduler::alive;
     anchor_here = anchor_.get();
   }
   ~anchored_thread() {
-    number_here = reinterpret_cast<std::uintptr_t>(identity().get());
     living::all().remove(number_here);
-    scheduler_here = scheduler::gone;
     anchor_->wait_until_empty();
     anchor_here = nullptr;
+    anchor_is_gone = true;
   }
   anchored_thread(const anchored_thread&) = delete;
   anchored_thread& operator=(const anchored_thread&) = delete;
@@ -86,29 +89,18 @@ class anchored_thread {
   std::shared_ptr<thread_anchor> anchor_ = std::make_shared<thread_anchor>();
 };
 
-/// Made before the program's own thread-locals of the main thread, so destroyed after them: a static object that is
-/// the first to call latchkey on that thread learns that its scheduler is gone, if there was one.
-struct last_of_main {
-  ~last_of_main() {
-    if (scheduler_here == scheduler::unknown) scheduler_here = scheduler::gone;
-  }
-};
-[[maybe_unused]] const bool main_is_watched = [] {
-  thread_local const last_of_main last;
-  return true;
-}();
-
 }  // namespace
 
 [[gnu::noinline]] std::shared_ptr<thread_anchor> anchor_of_this_thread() {
+  if (anchor_is_gone) return std::make_shared<thread_anchor>();
   thread_local const anchored_thread thread;
   return thread.anchor();
 }
 
-[[gnu::noinline]] bool has_scheduler() {
-  if (scheduler_here == scheduler::unknown) anchor_of_this_thread();
-  return scheduler_here == scheduler::alive;
-}
+[[gnu::noinline]] bool thread_is_ending() noexcept { return anchor_is_gone; }
+
+/// Boost's thread-local says so itself: it has no active context once it is destroyed.
+[[gnu::noinline]] bool has_scheduler() { return boost::fibers::context::active() != nullptr; }
 
 [[gnu::noinline]] bool scheduler_listens() {
   return has_scheduler() && !boost::fibers::context::active()->is_context(boost::fibers::type::dispatcher_context);
@@ -120,24 +112,20 @@ struct last_of_main {
   return is_fiber ? "fiber" : "thread";
 }
 
-[[gnu::noinline]] bool begin_without_scheduler() noexcept {
-  if (scheduler_here != scheduler::unknown) return false;
-  scheduler_here = scheduler::gone;
-  return true;
-}
-
-[[gnu::noinline]] void end_without_scheduler() noexcept { scheduler_here = scheduler::unknown; }
-
 /// The pointer itself is the number: what it pointed to would not be freed for the main fiber of a thread.
 [[gnu::noinline]] std::uint64_t current_fiber() {
-  if (!has_scheduler()) {
+  const auto* const active = boost::fibers::context::active();
+  const bool is_main = active == nullptr || active->is_context(boost::fibers::type::main_context);
+  if (active == nullptr || (is_main && anchor_is_gone)) {
     if (number_here == 0) number_here = ++last_number;
     return number_here;
   }
+  anchor_of_this_thread();  // tells the end of the thread
   if (const auto* const known = identity().get()) return reinterpret_cast<std::uintptr_t>(known);
   const std::uintptr_t number = ++last_number;
   living::all().add(number);
   identity().reset(reinterpret_cast<char*>(number));
+  if (is_main) number_here = number;
   return number;
 }
 

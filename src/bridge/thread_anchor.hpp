@@ -33,20 +33,17 @@ class thread_anchor {
   std::atomic<bool> shut_{false};
 };
 
-/// @returns whether this thread has a fiber scheduler, which it may get now; false once that is gone, and its
-/// thread-locals with it.
+/// @returns whether this thread has a fiber scheduler, which it gets now if it had none; false once that is gone.
 bool has_scheduler();
 
 /// @returns whether a fiber of this thread that is made ready now is resumed: not in a signal handler that interrupts the
 /// scheduler while it sleeps.
 bool scheduler_listens();
 
-/// On a thread for which `has_scheduler()` has not been called before, it returns false until `end_without_scheduler()`.
-/// @returns whether this is one.
-bool begin_without_scheduler() noexcept;
-void end_without_scheduler() noexcept;
-
-/// @pre has_scheduler()
+/// @returns that of this thread, or one of a single wait if `thread_is_ending()`. @pre has_scheduler()
 std::shared_ptr<thread_anchor> anchor_of_this_thread();
+
+/// @returns whether the anchor of this thread is gone. Its scheduler may still be there, and end with its last fiber.
+bool thread_is_ending() noexcept;
 
 }  // namespace latchkey::detail

@@ -40,10 +40,6 @@ void wait_point::notify() noexcept {
   unblocked_.notify_one();
 }
 
-late_call::late_call() noexcept = default;
-
-late_call::~late_call() = default;
-
 const char* kind_of_caller() { return "thread"; }
 
 std::uint64_t current_fiber() {
@@ -67,11 +63,13 @@ void wait_point::reset() noexcept {
 
 void wait_point::wait() {
   if (!has_scheduler()) return block();
+  current_fiber();  // so that the end of this fiber is seen (HAZARDS F3)
   std::unique_lock lock{mutex_};
   while (!notified_) {
     anchor_ = anchor_of_this_thread();
     resumed_.wait(lock);
   }
+  if (anchor_ && thread_is_ending()) anchor_->wait_until_empty();
 }
 
 void wait_point::notify() noexcept {
@@ -90,12 +88,6 @@ void wait_point::notify() noexcept {
     std::thread{[this] { resumed_.notify_one(); }}.join();
   }
   anchor->leave();
-}
-
-late_call::late_call() noexcept : first_{begin_without_scheduler()} {}
-
-late_call::~late_call() {
-  if (first_) end_without_scheduler();
 }
 
 #endif

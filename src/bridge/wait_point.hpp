@@ -51,19 +51,6 @@ class wait_point {
 #endif
 };
 
-/// Made by a destructor that waits or wakes others. While it lives, a thread that has never called latchkey before is one
-/// whose fiber scheduler is gone: whether it is still there, if it had one, cannot be known.
-class late_call {
- public:
-  late_call() noexcept;
-  ~late_call();
-  late_call(const late_call&) = delete;
-  late_call& operator=(const late_call&) = delete;
-
- private:
-  bool first_ = false;
-};
-
 /// @returns what tells the calling fiber from all others of this process, or the calling thread where no fiber runs:
 /// never used again, and the same after the fiber has moved to another thread.
 std::uint64_t current_fiber();

@@ -154,7 +154,6 @@ void end_events(detail::client_core& core, detail::time_point until) {
 }
 
 void shut(detail::client_core& core) {
-  const detail::late_call late;
   const auto waiter = std::make_shared<detail::wait_point>();
   auto& monitor = core.monitor();
   const auto until = detail::deadline_after(monitor.now(), core.options().close_timeout);

@@ -16,6 +16,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -146,10 +147,57 @@ void thread_locals() {
     (void)only;
   }}
       .join();
+  std::thread{[] {  // nor has this one, which has had a scheduler
+    thread_local user_at_the_end before_fibers{&all.lock};
+    (void)before_fibers;
+    run_own_fibers();
+  }}
+      .join();
   thread_local user_at_the_end of_main{&all.lock};
   use(all.lock);
   all.owner.wait_for_connection(1s);
 }
+
+#ifndef LATCHKEY_WITHOUT_FIBERS
+/// Fibers that run on when the function of their thread has returned: Boost ends them in a destructor of that thread.
+void detached_fibers() {
+  static auto& all = *new everlasting;
+  static auto& held = *new latchkey::mutex{all.owner, path + "-held"};
+  static std::atomic<int> ended{0};
+  const auto end_late = [](auto&& body) {
+    boost::fibers::fiber{[body] {
+      boost::this_fiber::sleep_for(20ms);
+      body();
+      ++ended;
+    }}.detach();
+  };
+  const auto take_turns = [&] {
+    for (int i = 0; i < 4; ++i) {
+      end_late([] {
+        const std::lock_guard lock{all.lock};
+        boost::this_fiber::sleep_for(5ms);
+      });
+    }
+  };
+  std::thread{[&] { take_turns(); }}.join();  // has not called latchkey before
+  if (ended != 4) std::abort();
+  std::thread{[&] {
+    use(all.lock);
+    take_turns();
+    boost::fibers::fiber{[] {  // locks before its thread ends, and unlocks later
+      const std::lock_guard lock{held};
+      boost::this_fiber::sleep_for(20ms);
+      if (!held.held()) std::abort();
+    }}
+        .detach();
+    while (!held.held()) boost::this_fiber::yield();
+    boost::fibers::fiber{[] { use(held); }}.detach();  // waits when its thread ends
+  }}.join();
+  if (ended != 8) std::abort();
+  use(all.lock);
+  use(held);
+}
+#endif
 
 void locking_static() {
   the_lock();
@@ -205,6 +253,9 @@ const std::map<std::string, void (*)()> ways{
     {"in an observer", &in_an_observer},
     {"thread locals", &thread_locals},
     {"locking static", &locking_static},
+#ifndef LATCHKEY_WITHOUT_FIBERS
+    {"detached fibers", &detached_fibers},
+#endif
     {"throwing observer", &throwing_observer},
     {"stopped by signal", &stopped_by_signal},
 };

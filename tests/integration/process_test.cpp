@@ -61,6 +61,13 @@ TEST_SUITE("process") {
     CHECK(end_by("thread locals", path) == "exit code 0");
   }
 
+#ifndef LATCHKEY_WITHOUT_FIBERS
+  TEST_CASE("detached fibers take and release locks when the function of their thread has returned") {
+    const auto path = fresh_path();
+    CHECK(end_by("detached fibers", path) == "exit code 0");
+  }
+#endif
+
   TEST_CASE("an exception in an observer ends the process, and the log says which") {
     const auto path = fresh_path();
     child_process process{{EXITING_PROCESS, servers().connect_string(), path, "throwing observer"}};

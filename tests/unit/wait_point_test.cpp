@@ -44,6 +44,28 @@ TEST_SUITE("wait point") {
     }
   }
 
+#ifndef LATCHKEY_WITHOUT_FIBERS
+  TEST_CASE("a thread that ends with its last fiber, which was woken, does not end under the one that wakes it") {
+    for (const bool known : {false, true}) {
+      for (int round = 0; round < 1000; ++round) {
+        auto point = std::make_shared<wait_point>();
+        std::atomic<bool> begun{false};
+        std::thread waiter{[point, &begun, known] {
+          if (known) current_fiber();
+          boost::fibers::fiber{[point, &begun] {
+            begun = true;
+            point->wait();
+          }}.detach();
+        }};
+        while (!begun) std::this_thread::yield();
+        point->notify();
+        point.reset();
+        waiter.join();
+      }
+    }
+  }
+#endif
+
   TEST_CASE("threads have identities of their own that are not used again") {
     std::set<std::uint64_t> seen{current_fiber()};
     CHECK(seen.contains(current_fiber()));
