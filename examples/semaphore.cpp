@@ -27,8 +27,8 @@ bool example(const std::string& connect_string) {
   {
     const auto all = downloads.acquire(3);  // together, or not at all
     done = done && download(all, "a whole disk, alone");
-    if (downloads.try_acquire()) return false;  // none is left
-  }                                             // gives them back
+    if (const auto another = downloads.try_acquire()) return false;  // none is left
+  }                                                                  // gives them back
   return done;
 }
 

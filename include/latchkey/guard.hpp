@@ -26,6 +26,9 @@ class linked_stop;
 /// new holder. It may be moved to any thread and fiber, and released there. Once it has been moved, the lock no longer
 /// belongs to the fiber that has taken it: that fiber may wait for the lock again.
 ///
+/// A guard that is not given a name dies at once, and the lock with it. So its members but `release()` are not for
+/// temporaries: `if (auto held = lock.try_acquire())` compiles, `if (lock.try_acquire())` does not.
+///
 /// Blocking: no member blocks or waits for the ensemble.
 ///
 /// Concurrency: as for an `int`; different threads may use it one after the other. `grant()` may be copied to others.
@@ -46,22 +49,29 @@ class [[nodiscard]] LATCHKEY_EXPORT guard {
   ~guard();
 
   /// @returns whether the lock is held now: taken, not released, and not lost. Reads the clock, as a grant does.
-  explicit operator bool() const noexcept { return static_cast<bool>(grant_); }
+  explicit operator bool() const& noexcept { return static_cast<bool>(grant_); }
 
   /// @returns the grant; an empty one after `release()`.
-  const latchkey::grant& grant() const noexcept { return grant_; }
+  const latchkey::grant& grant() const& noexcept { return grant_; }
 
   /// @returns the token for the resource that the lock protects.
-  fencing_token fence() const noexcept { return grant_.fence(); }
+  fencing_token fence() const& noexcept { return grant_.fence(); }
 
   /// @returns a token on which stop is requested at the loss; not at the release. See `grant::stop_token()`.
-  std::stop_token stop_token() const noexcept { return grant_.stop_token(); }
+  std::stop_token stop_token() const& noexcept { return grant_.stop_token(); }
 
   /// @returns a token on which stop is requested at the loss, and when stop is requested on `also`: the caller's own
   /// shutdown, say. With a time `before`, stop is also requested when less than that of the lease is left: see
   /// `grant::stop_token(before)`. It follows all of them until `release()` or the next call of this function.
   /// @throws error bad_option for a time that `grant::stop_token(before)` refuses
-  std::stop_token stop_token(std::stop_token also, saturating<std::chrono::nanoseconds> before = {});
+  std::stop_token stop_token(std::stop_token also, saturating<std::chrono::nanoseconds> before = {}) &;
+
+  // Give the guard a name: this one dies at once.
+  explicit operator bool() const&& = delete;
+  const latchkey::grant& grant() const&& = delete;
+  fencing_token fence() const&& = delete;
+  std::stop_token stop_token() const&& = delete;
+  std::stop_token stop_token(std::stop_token also, saturating<std::chrono::nanoseconds> before = {}) && = delete;
 
   /// Releases the lock. Does nothing for an empty guard.
   void release() noexcept;

@@ -117,7 +117,8 @@ class LATCHKEY_EXPORT keyed_mutex {
     latchkey::guard guard;  ///< empty if no key was free, or if other callers were first at those that were
 
     /// @returns whether the key is held now.
-    explicit operator bool() const noexcept { return static_cast<bool>(guard); }
+    explicit operator bool() const& noexcept { return static_cast<bool>(guard); }
+    explicit operator bool() const&& = delete;  // give it a name: this guard dies at once
   };
 
   /// Takes the lock of one of `keys` that is free, as SKIP LOCKED of a database: see `any_lock`. If all are held: one

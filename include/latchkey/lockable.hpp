@@ -48,9 +48,10 @@ class lockable {
   /// As `lock()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool lock(std::stop_token stop) { return me().take(std::chrono::nanoseconds::max(), std::move(stop)); }
 
-  /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held. Ends
-  /// at the latest after `client_options::connect_timeout` or half of the session timeout, whichever is shorter; at once
-  /// while a lost connection is not back. @returns whether the lock was taken.
+  /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held. A
+  /// client that has been connected waits at most for `client_options::connect_timeout` or half of the session timeout,
+  /// whichever is shorter, and not at all while a lost connection is not back. Before its first connection a try ends
+  /// `connect_timeout` after the client was made. @returns whether the lock was taken.
   [[nodiscard]] bool try_lock() { return me().take(std::chrono::nanoseconds::zero(), {}); }
 
   /// As `lock()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.
@@ -89,6 +90,16 @@ class lockable {
   guard try_acquire_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) & {
     return me().take_guard(timeout_of(time), std::move(stop));
   }
+
+  // Give the lock object a name: it must outlive its guard.
+  template <class... Args>
+  guard acquire(Args&&...) && = delete;
+  template <class... Args>
+  guard try_acquire(Args&&...) && = delete;
+  template <class... Args>
+  guard try_acquire_for(Args&&...) && = delete;
+  template <class... Args>
+  guard try_acquire_until(Args&&...) && = delete;
 
  protected:
   lockable() = default;
@@ -155,6 +166,16 @@ class shared_lockable {
   guard try_acquire_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) & {
     return me().take_shared_guard(timeout_of(time), std::move(stop));
   }
+
+  // Give the lock object a name: it must outlive its guard.
+  template <class... Args>
+  guard acquire_shared(Args&&...) && = delete;
+  template <class... Args>
+  guard try_acquire_shared(Args&&...) && = delete;
+  template <class... Args>
+  guard try_acquire_shared_for(Args&&...) && = delete;
+  template <class... Args>
+  guard try_acquire_shared_until(Args&&...) && = delete;
 
  protected:
   shared_lockable() = default;

@@ -50,7 +50,7 @@ void guard::take_over(guard& other) noexcept {
   holder_ = lock_ ? lock_->disown(other.holder_, grant_) : 0;
 }
 
-std::stop_token guard::stop_token(std::stop_token also, saturating<std::chrono::nanoseconds> before) {
+std::stop_token guard::stop_token(std::stop_token also, saturating<std::chrono::nanoseconds> before) & {
   auto of_grant = before == before.zero() ? grant_.stop_token() : grant_.stop_token(before);
   linked_ = std::make_shared<detail::linked_stop>(std::move(of_grant), std::move(also));
   return linked_->token();

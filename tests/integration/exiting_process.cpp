@@ -239,7 +239,7 @@ void stopped_by_signal() {
   }}.detach();
   latchkey::client owner{connect_string, options()};
   latchkey::mutex lock{owner, path};
-  if (lock.acquire(stop.get_token())) std::abort();
+  if (const auto held = lock.acquire(stop.get_token())) std::abort();
 }
 
 const std::map<std::string, void (*)()> ways{

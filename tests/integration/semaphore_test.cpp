@@ -160,7 +160,10 @@ TEST_SUITE("semaphore") {
       CHECK(theirs.acquire(count));
     }
     expire_session(there);
-    REQUIRE(eventually([&] { return theirs.try_acquire(); }));
+    REQUIRE(eventually([&] {
+      const auto one = theirs.try_acquire();
+      return static_cast<bool>(one);
+    }));
     expire_session(there);
     ours.resize(30);
     CHECK(theirs.try_acquire_for(patience(), 30));

@@ -161,7 +161,10 @@ TEST_SUITE("transaction") {
     holding here;
     client another{servers().connect_string(), quick()};
     mutex theirs{another, here.path};
-    auto next = std::async(std::launch::async, [&] { return theirs.acquire().grant().fence(); });
+    auto next = std::async(std::launch::async, [&] {
+      const auto held = theirs.acquire();
+      return held.fence();
+    });
     REQUIRE(queued(here.path, 2));
     const auto fence = here.held.grant().fence();
     CHECK(here.begin().set(here.data, "new").commit_and_release());

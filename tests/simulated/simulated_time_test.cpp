@@ -88,7 +88,10 @@ TEST_CASE_TEMPLATE("a timeout ends when the clock has been advanced by it", call
   mutex of_one{one, "/locks/nightly"};
   mutex of_two{two, "/locks/nightly"};
   const auto held = of_one.acquire();
-  auto waiting = callers::start([&] { return static_cast<bool>(of_two.try_acquire_for(1h)); });
+  auto waiting = callers::start([&] {
+    const auto mine = of_two.try_acquire_for(1h);
+    return static_cast<bool>(mine);
+  });
   REQUIRE(queued(ensemble, "/locks/nightly", 2));
   ensemble.advance(59min);
   CHECK(ensemble.children("/locks/nightly").size() == 2);

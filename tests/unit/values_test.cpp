@@ -51,6 +51,23 @@ concept gives_tickets = requires {
   std::declval<Lock>().enqueue();
 };
 
+// What a guard that dies at once tells is of no use.
+template <class Guard>
+concept tells_that_it_holds = requires {
+  static_cast<bool>(std::declval<Guard>());
+};
+template <class Guard>
+concept tells_of_its_grant = requires {
+  std::declval<Guard>().grant();
+}
+|| requires { std::declval<Guard>().fence(); }
+|| requires { std::declval<Guard>().stop_token(); }
+|| requires { std::declval<Guard>().stop_token(std::stop_token{}); }
+|| requires { std::declval<Guard>().stop_token(std::stop_token{}, 1s); };
+static_assert(tells_that_it_holds<const guard&> && !tells_that_it_holds<guard> && !tells_that_it_holds<const guard>);
+static_assert(tells_of_its_grant<guard&> && !tells_of_its_grant<guard> && !tells_of_its_grant<const guard>);
+static_assert(tells_that_it_holds<keyed_mutex::any_key&> && !tells_that_it_holds<keyed_mutex::any_key>);
+
 static_assert(gives_guards<recorder&> && !gives_guards<recorder>);
 static_assert(gives_guards<semaphore&> && !gives_guards<semaphore>);
 static_assert(gives_guards_to_readers<shared_mutex&> && !gives_guards_to_readers<shared_mutex>);
