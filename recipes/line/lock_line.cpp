@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/line/lock_line.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,16 @@
 #include "base/process.hpp"
 
 namespace latchkey::detail {
+
+namespace {
+
+/// @returns why a caller that has `mine` would wait for itself.
+const char* why(const hold& mine, const char* unless_lost) {
+  return mine.grant->ended() ? "has lost the lock and not released it since; call release() of the guard, or unlock()"
+                             : unless_lost;
+}
+
+}  // namespace
 
 void log_wrong_unlock(const std::string& path, const char* call, unlock_fault why) {
   if (why == unlock_fault::guarded) {
@@ -47,7 +58,7 @@ lock_line::lock_line(std::shared_ptr<client_core> core, std::string path, const 
       line_{*core_, path_, kind, counts_},
       holders_{core_, path_, counts_, max_hold},
       words_{words} {
-  line_.ask_for_owner([this] { return abandoned(); });
+  line_.ask_what_keeps([this] { return what_keeps(); });
 }
 
 void lock_line::shut() noexcept {
@@ -64,6 +75,24 @@ void lock_line::shut() noexcept {
 void lock_line::exclude(lock_line& other, const char* why) {
   other_ = &other;
   why_not_both_ = why;
+}
+
+void lock_line::require_no_holder(std::uint64_t fiber) {
+  if (const auto* const mine = holders_.find(fiber)) refuse_deadlock(path_, why(*mine, words_.already));
+}
+
+kept_by lock_line::holders_keep() {
+  auto found = kept_by::others;
+  holders_.for_each([&found](const hold& each) {
+    found = std::max(found, each.grant->ended() ? kept_by::lost_grant : kept_by::present_grant);
+  });
+  return found;
+}
+
+kept_by lock_line::what_keeps() {
+  if (abandoned()) return kept_by::owner_has_ended;
+  const auto mine = words_.exclusive ? holders_keep() : kept_by::others;
+  return other_ ? std::max(mine, other_->holders_keep()) : mine;
 }
 
 // To lock ----------
@@ -89,7 +118,9 @@ guard lock_line::guard_of(std::uint64_t holder) {
 
 std::shared_ptr<waiter> lock_line::enter(std::uint64_t fiber, time_point until, const std::shared_ptr<void>& wish) {
   const bool once = is_try(until);
-  if (!once && other_ && other_->holders_.find(fiber)) refuse_deadlock(path_, why_not_both_);
+  if (const auto* const mine = !once && other_ ? other_->holders_.find(fiber) : nullptr) {
+    refuse_deadlock(path_, why(*mine, why_not_both_));
+  }
   require_open();
   if (!once) require_no_holder(fiber);
   const bool hopeless = once && (!gate_open() || is_hopeless(fiber));

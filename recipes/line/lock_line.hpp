@@ -99,6 +99,7 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
   virtual void let_go() = 0;
   /// Perhaps no call waits or holds any more.
   virtual void rest_if_unused() {}
+  virtual kept_by what_keeps();
 
   /// Throws if the client has failed, or the object is being destroyed.
   void require_open() const {
@@ -106,9 +107,8 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
     if (shut_) throw_destroyed(path_);
   }
   /// Throws if `fiber` holds the lock: it would wait for itself.
-  void require_no_holder(std::uint64_t fiber) {
-    if (holders_.find(fiber)) refuse_deadlock(path_, words_.already);
-  }
+  void require_no_holder(std::uint64_t fiber);
+  kept_by holders_keep();
   bool gate_open() const noexcept { return !other_ || other_->holders_.empty(); }
 
   const std::shared_ptr<client_core> core_;

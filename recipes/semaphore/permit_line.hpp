@@ -59,6 +59,7 @@ class permit_line final : public lock_line, public session_observer, public perm
   void end(hold& mine, time_point now) override;
   void on_overdue(hold& which) override { static_cast<permit&>(*which.on).leave(); }
   void let_go() override;
+  kept_by what_keeps() override { return has_too_many() ? holders_keep() : kept_by::others; }
 
   void on_connected() override;
   void on_disconnected() override;
@@ -82,6 +83,7 @@ class permit_line final : public lock_line, public session_observer, public perm
   wish& first_wish() const { return *static_cast<wish*>(line_.front()->wish.get()); }
   void advance(time_point now);
   bool queue_up();
+  bool has_too_many() const noexcept;
   passing pass_on(time_point now);
   bool may_go_on(permit& what);
   bool is_outdated(const permit& what) const noexcept { return what.asked_to_release() || what.shrinks != shrinks_; }

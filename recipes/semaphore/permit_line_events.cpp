@@ -26,7 +26,7 @@ bool permit_line::queue_up() {
     line_.conclude(first, waiter::outcome::failed);
     return false;
   }
-  if (in_use_ + count <= most) {
+  if (!has_too_many()) {
     queue_->take(count, first->once);
   } else {
     queue_->give_up();
@@ -34,6 +34,9 @@ bool permit_line::queue_up() {
   }
   return true;
 }
+
+/// @returns whether the first who waits has to wait for a caller of this object.
+bool permit_line::has_too_many() const noexcept { return in_use_ + first_wish().count > queue_->contract().number(); }
 
 void permit_line::on_collected(const std::shared_ptr<permit>& what, bool waited) {
   const auto now = core_->monitor().now();

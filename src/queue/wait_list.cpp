@@ -81,15 +81,39 @@ bool wait_list::on_round(time_point now) {
   const auto waited = now - line_.front()->since;
   if (!core_.waiting_calls().is_long(waited)) return false;
   next_report_ = now + waited;
-  if (abandoned_ && abandoned_()) {
-    log(log_level::warning,
-        "a call has been waiting long for a lock whose owner has ended without unlock(); destroy the lock object or "
-        "close the client to release it; take it with acquire(), whose guard any thread may release",
-        {{"path", path_}, {"waited_ms", waited}, {"waiting_calls", line_.size()}});
-  } else if (look_) {
+  if (say_what_keeps(waited)) return true;
+  if (look_) {
     look_(waited, line_.size());
   } else {
     look_into_long_wait(core_, path_, kind_, waited, line_.size());
+  }
+  return true;
+}
+
+/// @returns whether it is not for the ensemble to tell.
+bool wait_list::say_what_keeps(duration waited) const {
+  const std::initializer_list<log_field> fields{
+      {"path", path_}, {"waited_ms", waited}, {"waiting_calls", line_.size()}};
+  switch (what_keeps_ ? what_keeps_() : kept_by::others) {
+    case kept_by::others:
+      return false;
+    case kept_by::present_grant:
+      log(log_level::warning,
+          "a call has been waiting long for a lock that is held through the same lock object; look for a guard that "
+          "is kept, perhaps by the caller itself",
+          fields);
+      return true;
+    case kept_by::lost_grant:
+      log(log_level::warning,
+          "a call has been waiting long for a lock that was lost through the same lock object, and not released since; "
+          "after a loss, call release() of the guard, or unlock()",
+          fields);
+      return true;
+    case kept_by::owner_has_ended:
+      log(log_level::warning,
+          "a call has been waiting long for a lock whose owner has ended without unlock(); destroy the lock object or "
+          "close the client to release it; take it with acquire(), whose guard any thread may release",
+          fields);
   }
   return true;
 }

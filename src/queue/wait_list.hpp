@@ -69,6 +69,14 @@ struct waiter {
   std::shared_ptr<void> wish;  // for the recipe: what it waits with, while it waits
 };
 
+/// What keeps the calls of a lock object waiting.
+enum class kept_by : std::uint8_t {
+  others,           ///< as far as the object knows
+  present_grant,    ///< a caller of the same object, or its guard
+  lost_grant,       ///< the same, after a loss: it has not been released
+  owner_has_ended,  ///< the caller that has locked cannot unlock
+};
+
 /// The waiters of one lock object, in the order of their arrival, and what becomes of them in numbers. Waiters are used
 /// again by later calls: a turn among local callers allocates nothing.
 class wait_list final : long_wait_source {
@@ -118,8 +126,8 @@ class wait_list final : long_wait_source {
   /// the queue at `path`.
   void when_long(std::function<void(duration waited, std::size_t calls)> look) { look_ = std::move(look); }
 
-  /// @param abandoned whether the caller that holds the lock through this object has ended without `unlock()`
-  void ask_for_owner(std::function<bool()> abandoned) { abandoned_ = std::move(abandoned); }
+  /// `what_keeps` is asked when calls have waited long, before the queue is looked into.
+  void ask_what_keeps(std::function<kept_by()> what_keeps) { what_keeps_ = std::move(what_keeps); }
 
   /// Refuses the waiters that try once.
   void refuse_tries();
@@ -135,6 +143,7 @@ class wait_list final : long_wait_source {
 
   std::shared_ptr<waiter> make();
   bool on_round(time_point now) override;
+  bool say_what_keeps(duration waited) const;
   void count_end(const waiter& who, waiter::outcome what);
 
   client_core& core_;
@@ -144,7 +153,7 @@ class wait_list final : long_wait_source {
   bool listed_ = false;       // in `waiting_calls`
   time_point next_report_{};  // not before
   std::function<void(duration, std::size_t)> look_;
-  std::function<bool()> abandoned_;
+  std::function<kept_by()> what_keeps_;
   waiter::line line_;
   waiter::line spare_;  // concluded ones, the oldest first
 };
