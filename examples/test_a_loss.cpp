@@ -85,7 +85,7 @@ TEST_CASE("another instance goes on when an operator has deleted the lock of the
   auto finished = std::async(std::launch::async, [&] { return service.run(customers, [](const std::string&) {}); });
   while (ensemble.children("/locks/billing").size() < 2) std::this_thread::yield();  // until the service waits
   ensemble.advance(1s);  // by then a holder watches its own node
-  ensemble.delete_node(node);
+  CHECK(ensemble.delete_node(node));
 
   CHECK(held.stop_token().stop_requested());
   CHECK(finished.get());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <latchkey/client_options.hpp>
 #include <latchkey/duration.hpp>
@@ -26,8 +27,8 @@ class simulated_servers;
 /// two threads of its own, in addition to the two of the C client.
 ///
 /// Blocking: `wait_for_connection()` and `close()` suspend the calling fiber, or block a plain thread. So does the
-/// constructor while it resolves host names, and the destructor. A thread whose first call to latchkey is `close()` or
-/// a destructor is blocked, even if it runs fibers.
+/// constructor while it resolves host names, and the destructor. In a destructor of
+/// a thread or process that ends, when the fiber scheduler of the thread is gone, the thread is blocked.
 ///
 /// Concurrency: every member may be called from any thread and fiber, except from a callback of this client.
 ///
@@ -45,6 +46,10 @@ class LATCHKEY_EXPORT client {
   /// created.
   /// @throws error bad_connect_string, bad_option, unresolvable_host, unsupported
   explicit client(std::string connect_string, client_options options = {});
+
+  /// A null pointer, as of a missing environment variable, is an empty connect string.
+  explicit client(const char* connect_string, client_options options = {})
+      : client{std::string{connect_string != nullptr ? connect_string : ""}, std::move(options)} {}
 
   /// Connects to an ensemble in memory, in a test: pass a `testing::simulated_ensemble`, which converts to this. It does
   /// not look at `authentication`, `acl` and `tls`.

@@ -106,11 +106,23 @@ class LATCHKEY_EXPORT semaphore {
     return take(count, detail::timeout_of(timeout), std::move(stop));
   }
 
+  /// For one permit.
+  template <class Rep, class Period>
+  guard try_acquire_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop) & {
+    return try_acquire_for(timeout, 1, std::move(stop));
+  }
+
   /// As `try_acquire_for`, with the time that is left now.
   template <class Clock, class Duration>
   guard try_acquire_until(std::chrono::time_point<Clock, Duration> time, std::uint32_t count = 1,
                           std::stop_token stop = {}) & {
     return take(count, detail::timeout_of(time), std::move(stop));
+  }
+
+  /// For one permit.
+  template <class Clock, class Duration>
+  guard try_acquire_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop) & {
+    return try_acquire_until(time, 1, std::move(stop));
   }
 
   /// Changes the number of permits for all processes, those that run included. No holder loses a permit; if more are

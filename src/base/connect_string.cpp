@@ -71,6 +71,8 @@ std::string parse_ipv6(std::string_view text, std::string_view host) {
 
 std::string parse_host(std::string_view text, std::string_view host) {
   if (host.empty()) fail(text, "has an empty host; write one host between two commas, and no comma at the end");
+  if (host.find_first_of(spaces) != std::string_view::npos)
+    fail(text, fmt::format("has a space in \"{}\"; put a comma between two hosts", host));
   if (host.front() == '[') return parse_ipv6(text, host);
   if (host.find(';') != std::string_view::npos) fail(text, "has a semicolon; put a comma between two hosts");
   if (std::count(host.begin(), host.end(), ':') > 1) {

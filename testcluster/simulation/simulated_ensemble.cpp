@@ -79,6 +79,7 @@ std::vector<std::string> simulated_ensemble::children(std::string_view path) con
 
 void simulated_ensemble::advance(saturating<std::chrono::nanoseconds> by) {
   constexpr std::chrono::nanoseconds longest = std::chrono::hours{24 * 31};
+  if (by < std::chrono::nanoseconds::zero()) throw std::invalid_argument{"advance() does not turn the clock back"};
   if (by > longest)
     throw std::invalid_argument{"advance() runs all that happens until then: at most 31 days at a time"};
   thread_->perform([this, by] { thread_->advance(by); });

@@ -101,6 +101,19 @@ find_package(latchkey REQUIRED COMPONENTS mutex)
   endif()
 endfunction()
 
+function(refuse_without_cxx)
+  file(WRITE "${WORK}/unknown/c/CMakeLists.txt" "cmake_minimum_required(VERSION 3.23)
+project(user LANGUAGES C)
+find_package(latchkey REQUIRED)
+")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/unknown/c" -B "${WORK}/unknown/c/build" -G "${GENERATOR}"
+    "-DCMAKE_PREFIX_PATH=${WORK}/stage" RESULT_VARIABLE result ERROR_VARIABLE said OUTPUT_QUIET)
+  string(REGEX REPLACE "[ \n]+" " " said "${said}") # CMake wraps it
+  if(result EQUAL 0 OR NOT said MATCHES "latchkey needs the language CXX")
+    message(FATAL_ERROR "a project without C++ is not refused as it should be: ${said}")
+  endif()
+endfunction()
+
 # What a run before built of the library is kept: this one is quick.
 file(REMOVE_RECURSE "${WORK}/stage" "${WORK}/installed" "${WORK}/find_package" "${WORK}/pkg_config"
   "${WORK}/unknown")
@@ -142,6 +155,7 @@ consume_with_pkg_config()
 refuse_older_standard()
 refuse_older_fmt()
 refuse_unknown_component()
+refuse_without_cxx()
 if(EXISTS "${WORK}/stage/bin/latchkey-testcluster")
   run("${WORK}/stage/bin/latchkey-testcluster" --help)
 endif()

@@ -98,7 +98,7 @@ TEST_CASE("run() whose term is lost asks its work to stop, and stands again when
   });
   elected.get_future().wait();
   ensemble.advance(1s);  // by then a leader watches its own node
-  ensemble.delete_node(std::string{path} + "/" + ensemble.children(path).at(0));
+  CHECK(ensemble.delete_node(std::string{path} + "/" + ensemble.children(path).at(0)));
   auto term_of_second = second.acquire();  // while the work of the first has not returned
   CHECK(ensemble.children(path).size() == 1);
   may_return.set_value();

@@ -63,7 +63,7 @@ TEST_CASE("a sequencer is not valid once its session has expired, or an operator
   REQUIRE(w.cache.looks_valid(w.sent));
   w.ensemble.advance(20ms);  // an entry that is 10 ms old watches its own node
   SUBCASE("expired") { w.ensemble.expire_session(w.one); }
-  SUBCASE("deleted") { w.ensemble.delete_node(w.sent.node); }
+  SUBCASE("deleted") { CHECK(w.ensemble.delete_node(w.sent.node)); }
   SUBCASE("evicted") {
     CHECK(evict(w.two, "/locks/nightly", w.ensemble.children("/locks/nightly").front()));
     w.ensemble.advance(1s);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,13 @@ TEST_CASE("advancing by hours keeps a lock that is connected") {
   CHECK(held);
   CHECK(held.grant().valid_until() > ensemble.now());
   CHECK(owner.session_id() == session);
+}
+
+TEST_CASE("the clock does not go back") {
+  simulated_ensemble ensemble;
+  const auto before = ensemble.now();
+  CHECK_THROWS_AS(ensemble.advance(-6s), std::invalid_argument);
+  CHECK(ensemble.now() >= before);
 }
 
 TEST_CASE("a client that is cut off for a quarter of its session timeout keeps its lock") {

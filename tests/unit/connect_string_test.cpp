@@ -35,6 +35,13 @@ TEST_CASE("spaces around hosts do not matter") {
   CHECK(parsed.chroot == "/a");
 }
 
+TEST_CASE("a space between hosts is named, and what to write in its place") {
+  for (const auto* text : {"zk1 zk2", "zk1:2181 zk2:2181", "[::1]:2181 [::2]:2181", "zk1,zk2 zk3/a"}) {
+    CHECK_THROWS_WITH_AS(parse_connect_string(text), doctest::Contains("put a comma between two hosts"),
+                         latchkey::error);
+  }
+}
+
 TEST_CASE("without a chroot, or with only a slash, there is none") {
   CHECK(parse_connect_string("zk1").chroot.empty());
   CHECK(parse_connect_string("zk1/").chroot.empty());

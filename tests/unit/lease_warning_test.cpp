@@ -195,6 +195,7 @@ TEST_SUITE("lease warning") {
     const auto held = w.hold();
     CHECK_NOTHROW(held.stop_token(2500ms));
     CHECK_THROWS_WITH_AS(held.stop_token(2501ms), doctest::Contains("at most 2500ms"), error);
+    CHECK_THROWS_WITH_AS(held.stop_token(-1s), doctest::Contains("must not be negative"), error);
     CHECK_THROWS_AS(held.stop_token(std::chrono::hours::max()), error);
     CHECK_THROWS_AS(held.stop_token(-1ns), error);
     CHECK_FALSE(grant{}.stop_token(1h).stop_possible());

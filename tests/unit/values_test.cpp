@@ -72,6 +72,10 @@ static_assert(gives_guards<recorder&> && !gives_guards<recorder>);
 static_assert(gives_guards<semaphore&> && !gives_guards<semaphore>);
 static_assert(gives_guards_to_readers<shared_mutex&> && !gives_guards_to_readers<shared_mutex>);
 static_assert(gives_guards_of_keys<keyed_mutex&> && !gives_guards_of_keys<keyed_mutex>);
+static_assert(requires(semaphore & of, std::stop_token stop) {
+  of.try_acquire_for(1s, stop);
+  of.try_acquire_until(std::chrono::steady_clock::now(), stop);
+});
 static_assert(gives_tickets<fair_mutex&> && !gives_tickets<fair_mutex>);
 
 }  // namespace
@@ -140,6 +144,11 @@ TEST_SUITE("values") {
     while (auto due = timers.take_due(now + 5s)) due();
     CHECK(ran == "abc");
     CHECK(timers.size() == 0);
+  }
+
+  TEST_CASE("a connect string that is a null pointer is an empty one") {
+    const char* const none = nullptr;
+    CHECK_THROWS_WITH_AS(client{none}, doctest::Contains("is empty"), error);
   }
 
   TEST_CASE("an error says what, where, and is a system_error of our category") {

@@ -70,7 +70,7 @@ class simulated_ensemble {
   /// old (`advance()` makes it older), otherwise when it is. As with a real ensemble, the next contender may be granted
   /// the lock a moment before that.
   /// @returns whether there was one.
-  bool delete_node(std::string_view path);
+  [[nodiscard]] bool delete_node(std::string_view path);
 
   /// @returns the names of the nodes below `path`, sorted as text, which is not the order of the queue; none if it does
   /// not exist.
@@ -79,7 +79,7 @@ class simulated_ensemble {
   /// Moves the clock forward, through everything that happens until then, in its order: sessions are kept alive or
   /// expire, proofs are sent, timeouts end. Takes no time of its own but that for running it: some microseconds for each
   /// request that the clients send meanwhile, more with many clients.
-  /// @throws std::invalid_argument for more than 31 days at a time
+  /// @throws std::invalid_argument for a negative time, or more than 31 days at a time
   void advance(saturating<std::chrono::nanoseconds> by);
 
   /// @returns the present time of the ensemble and its clients.
