@@ -32,8 +32,8 @@ enum class errc {
   unreachable,
   unsupported,  ///< this build of the C client lacks a feature that was asked for
   refused,      ///< the ensemble refused a request; the message has ZooKeeper's error code and its number
-  /// A transaction of more than 900 KiB; or a request that has ended each of some ten connections on which it was sent,
-  /// as one does that exceeds `jute.maxbuffer` of the servers. The message says how large it was.
+  /// A transaction of more than 900 KiB; or a request of a size with which the servers end each connection, as they do
+  /// beyond their `jute.maxbuffer`. The message says how large it was.
   too_large,
   contract_mismatch,  ///< the users of a path do not agree on a number that its node keeps: use the same everywhere
   /// The servers do not have what this client has seen: they have lost data, or are those of another ensemble. Fencing

@@ -33,7 +33,7 @@ enum class reply_code : std::int32_t {
   quota_exceeded = -125,           ///< the path, or one above it, may have no more nodes, or bytes
   bad_arguments = -8,              ///< the server refuses the path or other arguments
   unimplemented = -6,              ///< the server does not know the request: it is too old, or extended types are off
-  too_large = 2,                   ///< not sent: it has ended each connection on which it was sent (`suspects`)
+  too_large = 2,                   ///< not sent: the servers do not take as much (`request_limit`)
   not_sent = 1,                    ///< it surely had no effect: it never left
   unknown_outcome = -4,            ///< the connection was lost: it may have had its effect, now or later
   session_over = -112,  ///< the session has expired, was refused or closed: it had no effect that outlives the session

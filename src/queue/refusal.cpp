@@ -59,8 +59,9 @@ failure refusal(client_core& core, reply_code code, std::string_view permissions
     case reply_code::too_large:
       return {
           errc::too_large,
-          fmt::format("a request of {} bytes has ended each of {} connections on which it was sent, so it is probably "
-                      "larger than the servers take; raise their jute.maxbuffer, or use shorter paths, data and ACLs",
+          fmt::format("a request of {} bytes fails, as each of {} connections has ended on which as much was sent, so "
+                      "it is probably larger than the servers take; raise their jute.maxbuffer, or use shorter paths, "
+                      "data and ACLs",
                       core.session().refused_bytes(), core.session().refused_after()),
           {}};
     default:

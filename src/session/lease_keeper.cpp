@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "session/transaction_size.hpp"
 
 namespace latchkey::detail {
 namespace {
 
-/// Keep a multi far below the largest packet of the ensemble (1 MiB): by number, and by the bytes of the paths.
+/// Of one proof: far below what an ensemble takes.
 constexpr std::size_t most_checks = 1000;
-constexpr std::size_t most_checked_bytes = 256 * 1024;
 
 }  // namespace
 
@@ -226,8 +226,8 @@ void lease_keeper::check(std::span<const std::string> nodes) {
   while (!nodes.empty()) {
     std::size_t count = 0;
     for (std::size_t bytes = 0; count < std::min(nodes.size(), most_checks); ++count) {
-      bytes += nodes[count].size();
-      if (bytes > most_checked_bytes && count != 0) break;
+      bytes += bytes_of_step + nodes[count].size();
+      if (bytes > session_.most_bytes() && count != 0) break;
     }
     check_at_once({nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(count)});
     nodes = nodes.subspan(count);

@@ -9,14 +9,14 @@
 
 #include "base/log.hpp"
 #include "base/path.hpp"
+#include "session/transaction_size.hpp"
 
 namespace latchkey::detail {
 namespace {
 
-/// Of one transaction; far from what a server takes (jute.maxbuffer, 1 MiB). As many as there can be creates under way:
-/// who creates nodes and gives them up as fast as it can does not get ahead of their deletion.
+/// Of one transaction. As many as there can be creates under way: a client that creates nodes and gives them up as fast as
+/// it can does not get ahead of their deletion.
 constexpr std::size_t most_gathered = request_queue<int>::most_calls;
-constexpr std::size_t most_bytes = 256 * 1024;
 
 }  // namespace
 
@@ -154,8 +154,8 @@ void reaper::remove_together() {
   while (ids.size() < std::min(gathered_.size(), most_gathered)) {
     const auto id = gathered_[ids.size()];
     auto& what = obligations_.at(id);
-    bytes += what.path.size();
-    if (bytes > most_bytes && !ids.empty()) break;
+    bytes += bytes_of_step + what.path.size();
+    if (bytes > session_.most_bytes() && !ids.empty()) break;
     what.is = obligation::state::under_way;
     hurry = hurry || what.hurry;
     all.steps.push_back({.what = step::operation::remove, .path = what.path});

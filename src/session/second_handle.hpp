@@ -4,13 +4,11 @@
 /// Whether servers that refuse a session let in another.
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "bridge/monitor.hpp"
-#include "bridge/znodes.hpp"
+#include "session/side_handle.hpp"
 
 namespace latchkey::detail {
 
@@ -28,11 +26,9 @@ enum class second_opinion : std::uint8_t {
 /// If it is let in at its first attempt and answered, three times in a row, and each time the session is refused again
 /// and again meanwhile, it is the session that the servers do not want. It is closed in between, so that it takes the
 /// place of none.
-///
-/// The entry points of the listener take the monitor.
-class second_handle final : connector_listener {
+class second_handle final : public side_handle {
  public:
-  second_handle(monitor& own, connector& opener) : monitor_{own}, connector_{opener} {}
+  using side_handle::side_handle;
 
   /// To be asked now and then while the session is refused.
   /// @param refusals how often that was so far
@@ -44,25 +40,14 @@ class second_handle final : connector_listener {
 
   static constexpr unsigned times = 3;
   static constexpr std::uint64_t meanwhile = 4;
-  static constexpr std::uint64_t epoch = 0;  ///< of no session: the connector is to forget nothing for it
 
  private:
-  void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std::string failure) override;
-  void on_connection(std::uint64_t epoch, connection_state state, session_info info) override;
-  void on_reply(std::uint64_t epoch, std::uint64_t id, reply answer) override;
-  void on_watch(std::uint64_t, watch_event, std::string_view) override {}
+  void on_up() override;
+  void on_down() override;
+  void on_answered(std::uint64_t id, const reply& answer) override;
 
-  void open(const std::vector<std::string>& without);
-  void ask();
-  void close();
+  void begin(const std::vector<std::string>& without);
 
-  monitor& monitor_;
-  connector& connector_;
-  std::unique_ptr<znodes> handle_;
-  bool opening_ = false;
-  bool closing_ = false;
-  bool unwanted_ = false;
-  bool connected_ = false;
   bool asked_ = false;
   reply_code answer_ = reply_code::not_sent;  // to what it has asked; that: nothing yet
   std::optional<std::uint64_t> refusals_;     // of the session, when this handle was answered; nothing before

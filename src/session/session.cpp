@@ -40,6 +40,7 @@ session::session(monitor& own, connector& opener, std::chrono::milliseconds time
       counts_{counts},
       wanted_timeout_{timeout},
       least_timeout_{least_timeout},
+      size_question_{own, opener},
       jitter_{static_cast<std::minstd_rand::result_type>(own.now().time_since_epoch().count())},
       second_{own, opener} {}
 
@@ -110,6 +111,7 @@ void session::close(std::function<void()> on_closed) {
   monitor_.cancel(move_timer_);
   monitor_.cancel(overseer_);
   monitor_.cancel(held_timer_);
+  size_question_.give_up();
   stop_looking_into_refusals();
   connected_ = false;
   answer_everything(reply_code::session_over);
@@ -154,7 +156,7 @@ void session::become_connected(session_info info) {
   answered_ = false;
   largest_lost_ = {};
   turned_away_before_ = handle_->turned_away();
-  const bool wants_answer = silence_.suspected() || suspects_.holds_any();
+  const bool wants_answer = silence_.suspected() || limit_.is_doubted();
   heard_at_ = monitor_.now();
   silence_.connected(heard_at_, watched_);
   if (wants_answer)
@@ -192,7 +194,8 @@ void session::become_disconnected() {
   const bool hopeless = silence_.disconnected(monitor_.now(), info_.timeout);
   // What was answered has been delivered before this event; the rest has no answer any more.
   answer_everything(reply_code::unknown_outcome);
-  if (largest_lost_.bytes != 0 && !largest_is_proof_) suspects_.blame(largest_lost_, monitor_.now());
+  limit_.blame(largest_lost_, monitor_.now());
+  ask_for_limit();
   without_connection_since_ = monitor_.now();
   turned_away_before_ = handle_ ? handle_->turned_away() : 0;
   look_for_moved_hosts();

@@ -3,6 +3,8 @@
 
 /// The current session, and its requests and watches.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -18,10 +20,11 @@
 #include "session/liveness.hpp"
 #include "session/metrics.hpp"
 #include "session/reply_callback.hpp"
+#include "session/request_limit.hpp"
 #include "session/request_queue.hpp"
 #include "session/second_handle.hpp"
 #include "session/silence.hpp"
-#include "session/suspects.hpp"
+#include "session/size_question.hpp"
 
 namespace latchkey::detail {
 
@@ -73,9 +76,11 @@ class session final : connector_listener {
   bool ever_connected() const noexcept { return ever_connected_; }
   /// Counts the sessions of this client.
   std::uint64_t epoch() const noexcept { return epoch_; }
-  /// Of the request that was answered last with `too_large`: how large it was, and how many connections it has ended.
+  /// Of the request that was answered last with `too_large`: its size, and how many connections have shown that it fails.
   std::size_t refused_bytes() const noexcept { return refused_bytes_; }
   unsigned refused_after() const noexcept { return refused_after_; }
+  /// @returns how large a request should be at most that can be divided.
+  std::size_t most_bytes() const noexcept { return limit_.most(std::size_t{256} * 1024); }
   /// Of the current session; all zero when there is none.
   const session_info& info() const noexcept { return info_; }
   /// @returns when the current session was asked for, at the earliest.
@@ -90,7 +95,7 @@ class session final : connector_listener {
   /// connection, must stay below what servers take (`jute.maxbuffer`).
   /// @param share how much of the list is to be left to others: one of so many parts is used
   bool may_watch(const std::string& path, std::size_t share = 1) const noexcept {
-    return watched_bytes_ + path.size() <= most_watched_ / share;
+    return watched_bytes_ + path.size() <= std::max(least_watched, limit_.most(most_watched)) / share;
   }
   /// @returns whether a request has been answered since the last connect. By then every event of a watched node during
   /// the outage has been told; until then they are told in no order.
@@ -117,6 +122,9 @@ class session final : connector_listener {
  private:
   /// From so many on the session, not a server, is suspected.
   static constexpr unsigned enough_refusals = 3;
+  /// Bytes of paths: as the servers take 1 MiB, and at least, however little they take.
+  static constexpr std::size_t most_watched = std::size_t{512} * 1024;
+  static constexpr std::size_t least_watched = 4096;
 
   struct pending {
     reply_callback on_reply;  // empty: answered
@@ -173,6 +181,9 @@ class session final : connector_listener {
   bool is_held_back(const waiting& next);
   reply_code refusal_of(const waiting& next);
   void blame_for_end(const pending& request);
+  void ask_for_limit();
+  void on_limit_told(std::size_t bytes, size_question::verdict what);
+  void say_limit(std::size_t before) const;
   void not_sent(waiting& what, reply_code code);
   void answer(pending& request, reply& with);
   void answer_refused(std::uint64_t before);
@@ -203,9 +214,9 @@ class session final : connector_listener {
   std::vector<std::string> without_;             // servers that refuse the wanted session timeout
   std::chrono::milliseconds given_{};            // the longest timeout that those grant
   silence silence_;
-  suspects suspects_;
+  request_limit limit_;
+  size_question size_question_;
   request_shape largest_lost_;  // of the requests without an answer, at the end of a connection
-  bool largest_is_proof_ = false;
   std::size_t refused_bytes_ = 0;
   unsigned refused_after_ = 0;
   timer_id held_timer_;
@@ -232,7 +243,6 @@ class session final : connector_listener {
 
   std::unordered_map<std::string, std::vector<watcher>> watches_;
   std::size_t watched_bytes_ = 0;  // the length of all watched paths together
-  std::size_t most_watched_ = 512 * 1024;
   std::uint64_t last_watch_ = 0;
 };
 

@@ -14,8 +14,9 @@ using namespace std::chrono_literals;
 /// Pauses between looks at servers that refuse the session.
 constexpr duration refusal_look = 100ms;
 
-/// Bytes of paths that are watched after a list of watches was too long, too.
-constexpr std::size_t least_watched = 4096;
+/// In that list, before each path; and of the list.
+constexpr std::size_t bytes_of_length = 4;
+constexpr std::size_t bytes_of_list = 64;
 
 }  // namespace
 
@@ -23,34 +24,30 @@ constexpr std::size_t least_watched = 4096;
 
 /// @returns whether it waits, and all of its urgency behind it: it may be what has ended the last connections.
 bool session::is_held_back(const waiting& next) {
-  if (suspects_.empty() || next.how == urgency::proof || next.is_stale()) return false;
-  const auto until = suspects_.held_until(next.shape);
-  if (until == time_point::min()) return false;
-  if (monitor_.now() < until) {
-    if (!held_timer_) {
-      held_timer_ = monitor_.at(until, [this] {
-        held_timer_ = {};
-        if (connected_) send_waiting();
-      });
-    }
-    return true;
+  if (next.how == urgency::proof || next.is_stale()) return false;
+  if (limit_.is_old(next.shape.bytes, monitor_.now())) {
+    limit_.ask(limit_.bytes());
+    ask_for_limit();
   }
-  return !silence_.heard();
+  const auto until = limit_.held_until(next.shape);
+  if (until == time_point::min()) return false;
+  if (until == time_point::max()) return true;
+  if (monitor_.now() >= until) return !silence_.heard();
+  if (!held_timer_) {
+    held_timer_ = monitor_.at(until, [this] {
+      held_timer_ = {};
+      if (connected_) send_waiting();
+    });
+  }
+  return true;
 }
 
 /// @returns `ok` if it may be sent.
 reply_code session::refusal_of(const waiting& next) {
-  const auto connections = suspects_.empty() ? 0 : suspects_.refused_after(next.shape, monitor_.now());
-  if (connections == 0 || next.how == urgency::proof) return reply_code::ok;
-  const bool told = refused_after_ == connections && refused_bytes_ == next.shape.bytes;
-  refused_after_ = connections;
+  const auto connections = next.how == urgency::proof ? 0 : limit_.refused_after(next.shape, monitor_.now());
+  if (connections == 0) return reply_code::ok;
   refused_bytes_ = next.shape.bytes;
-  if (told) return reply_code::too_large;
-  const auto& path = next.what.path.empty() && !next.what.steps.empty() ? next.what.steps.front().path : next.what.path;
-  log(log_level::error,
-      "a request is not sent any more, as each connection on which it was sent has ended; it is probably larger than "
-      "jute.maxbuffer of the servers",
-      {{"path", path}, {"bytes", refused_bytes_}, {"connections", connections}});
+  refused_after_ = connections;
   return reply_code::too_large;
 }
 
@@ -59,7 +56,41 @@ void session::blame_for_end(const pending& request) {
   if (request.unsent != reply_code::ok || request.shape.bytes <= largest_lost_.bytes) return;
   if (monitor_.now() - request.sent > duration{info_.timeout} / 4) return;
   largest_lost_ = request.shape;
-  largest_is_proof_ = request.how == urgency::proof;
+}
+
+/// Not for long: requests wait for the answer. But the C client connects again only after a moment.
+void session::ask_for_limit() {
+  if (limit_.asked() == 0 || size_question_.is_asking() || closing_) return;
+  const auto bytes = limit_.asked();
+  size_question_.ask(bytes, std::max<duration>(duration{info_.timeout} / 2, 2s), without_,
+                     [this, bytes](size_question::verdict what) { on_limit_told(bytes, what); });
+}
+
+void session::on_limit_told(std::size_t bytes, size_question::verdict what) {
+  const auto before = limit_.bytes();
+  switch (what) {
+    case size_question::verdict::taken:
+      limit_.taken(bytes);
+      break;
+    case size_question::verdict::unknown:
+      limit_.unknown();
+      break;
+    case size_question::verdict::refused:
+      limit_.refused(bytes, monitor_.now(), size_question::times);
+      break;
+  }
+  say_limit(before);
+  ask_for_limit();
+  if (connected_) send_waiting();
+}
+
+void session::say_limit(std::size_t before) const {
+  if (limit_.bytes() == 0 || before != 0) return;
+  log(log_level::error,
+      "each connection ends on which so much is sent at once, so larger requests fail from now on, and proofs and "
+      "deletions "
+      "are divided; raise jute.maxbuffer of the servers",
+      {{"bytes", limit_.bytes()}});
 }
 
 // Sessions that are refused ----------
@@ -114,7 +145,10 @@ void session::give_up() {
           : "the session connected again and again without an answer to any request, probably because one exceeds "
             "jute.maxbuffer of the servers; beginning a new one",
       {{"session", session_name(info_.id)}, {"connections", silence_.connections()}, {"bytes", watched_bytes_}});
-  if (watches_much) most_watched_ = std::min(most_watched_, watched_bytes_ / 2);
+  if (watches_much) {
+    limit_.ask(bytes_of_list + watched_bytes_ + bytes_of_length * watches_.size());
+    ask_for_limit();
+  }
   end(session_end::expired);
 }
 

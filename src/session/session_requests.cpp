@@ -131,7 +131,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
     if (is_of_other_history(request.kind, with) && !closing_) {
       return answer_after_end(request, session_end::data_lost);
     }
-    if (!is_lost(with.code) && !suspects_.empty()) suspects_.acquit(request.shape);
+    if (!is_lost(with.code)) limit_.answered(request.shape);
     if (const auto what = evidence_of(request.kind, with.code)) {
       heard_at_ = std::max(heard_at_, request.sent);
       counts_.request.add(monitor_.now() - request.sent);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "session/suspects.hpp"
+#include "session/request_limit.hpp"
 #include "simulation/fake_ensemble.hpp"
 #include "simulation/fake_session.hpp"
 

@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "log_lines.hpp"
 #include "recipes/keyed/contract.hpp"
@@ -16,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t below_a_contender = 120;  // and above the rest
-constexpr std::uint64_t few_connections = detail::repetition::most_attempts + 3;
+constexpr std::uint64_t few_connections = 2;    // of the session; the servers are asked on others
 
 bool tells_of(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
@@ -55,6 +57,38 @@ TEST_SUITE("oversized requests") {
       CHECK(w.ends(lock.enter(3, kind), outcome::granted));
       lock.leave(3, kind);
       other.leave(1, mode);
+    }
+  }
+
+  TEST_CASE("contenders for many locks that the servers do not take fail together, and cost no other lock") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(seed);
+      calm_world w{seed};
+      client_options options;
+      options.session_timeout = 1s;
+      simulated_client quick{w.ensemble, options};
+      REQUIRE(quick.connect());
+      simulated_lock other{quick, "/other", {lock_family::turns}};
+      REQUIRE(w.ends(other.enter(1, mode), outcome::granted));
+      const auto kept = other.current(1, mode);
+      w.ensemble.limit_requests(below_a_contender);
+      std::vector<std::unique_ptr<simulated_lock>> locks;
+      std::vector<simulated_lock::call> calls;
+      for (int i = 0; i < 8; ++i) {
+        const auto path = "/too-large" + std::to_string(i);
+        w.ensemble.create(path);
+        locks.push_back(std::make_unique<simulated_lock>(quick, path, lock_settings{lock_family::turns}));
+        calls.push_back(locks.back()->enter(1, mode));
+      }
+      for (const auto& each : calls) {
+        REQUIRE(w.ends(each, outcome::failed));
+        CHECK(each->why->code == errc::too_large);
+      }
+      CHECK(losses_of_connections(quick) <= few_connections);
+      CHECK(kept);
+      w.ensemble.limit_requests(0);
+      other.leave(1, mode);
+      conclude(w.time, {&quick});
     }
   }
 
@@ -98,6 +132,32 @@ TEST_SUITE("oversized requests") {
     w.time.run_for(2min);
     w.one.connector().latest()->lose_connection();
     CHECK(w.queued(0));
+  }
+
+  TEST_CASE("many locks are held and released though the servers take few nodes at once") {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      CAPTURE(seed);
+      calm_world w{seed};
+      w.ensemble.limit_requests(6000);  // the list of watches fits, a proof of all does not
+      constexpr int count = 80;
+      std::vector<std::unique_ptr<simulated_lock>> locks;
+      std::vector<grant> held;
+      for (int i = 0; i < count; ++i) {
+        const auto path = "/many" + std::to_string(i);
+        w.ensemble.create(path);
+        locks.push_back(std::make_unique<simulated_lock>(w.one, path, lock_settings{lock_family::turns}));
+        REQUIRE(w.ends(locks.back()->enter(1, mode), outcome::granted));
+        held.push_back(locks.back()->current(1, mode));
+      }
+      w.time.run_for(1min);
+      for (const auto& each : held) CHECK(each);
+      const auto before = losses_of_connections(w.one);
+      w.time.run_for(1min);
+      for (const auto& each : held) CHECK(each);
+      CHECK(losses_of_connections(w.one) == before);
+      for (const auto& each : locks) each->leave(1, mode);
+      CHECK(w.eventually([&] { return w.one.run([&] { return w.one.core()->reaper().owed() == 0; }); }));
+    }
   }
 
   TEST_CASE("connections that end now and then are nobody's fault") {

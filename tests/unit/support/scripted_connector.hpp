@@ -31,7 +31,7 @@ class scripted_connector final : public detail::connector {
 
   void open(std::uint64_t epoch, detail::connector_listener& listener,
             const std::vector<std::string>& without = {}) override {
-    if (epoch == detail::second_handle::epoch) return;  // it gets to no server
+    if (epoch == detail::side_handle::epoch) return;  // it gets to no server
     openings.push_back({epoch, &listener, without});
   }
   void look_for_moved_hosts(std::uint64_t, detail::connector_listener&) override { ++look_ups; }

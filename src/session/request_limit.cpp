@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/suspects.hpp"
+#include "session/request_limit.hpp"
 
 #include <functional>
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace latchkey::detail {
 namespace {
 
-/// Of a request and of a step, besides texts.
+/// Of a request and of a step, besides texts; a short ACL included.
 constexpr std::size_t bytes_of_header = 32;
 
 }  // namespace

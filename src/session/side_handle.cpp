@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/side_handle.hpp"
+
+#include <system_error>
+#include <utility>
+
+namespace latchkey::detail {
+
+void side_handle::open(const std::vector<std::string>& without) {
+  opening_ = true;
+  unwanted_ = connected_ = false;
+  try {
+    connector_.open(epoch, *this, without);
+  } catch (const std::system_error&) {  // no thread
+    opening_ = false;
+    on_closed();
+  }
+}
+
+void side_handle::close() {
+  unwanted_ = opening_;
+  if (!handle_) return;
+  closing_ = true;
+  connected_ = false;
+  connector_.retire(std::move(handle_), [this] {
+    monitor_.run([this] {
+      closing_ = false;
+      on_closed();
+    });
+  });
+}
+
+void side_handle::on_opened(std::uint64_t, std::unique_ptr<znodes> opened, std::string) {
+  monitor_.run([&] {
+    opening_ = false;
+    handle_ = std::move(opened);
+    if (!handle_) return on_closed();
+    if (unwanted_) return close();
+    if (connected_) on_up();
+  });
+}
+
+/// It may be connected before it has been opened.
+void side_handle::on_connection(std::uint64_t, connection_state state, session_info) {
+  monitor_.run([&] {
+    if (closing_) return;
+    connected_ = state == connection_state::connected;
+    if (!connected_) on_down();
+    if (connected_ && handle_) on_up();
+  });
+}
+
+void side_handle::on_reply(std::uint64_t, std::uint64_t id, reply answer) {
+  monitor_.run([&] {
+    if (!closing_) on_answered(id, answer);
+  });
+}
+
+}  // namespace latchkey::detail
