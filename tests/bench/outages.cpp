@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long does a lock survive an outage? Measures the lease that is left on three real servers with the default tick
-// of 2 s, for session timeouts of 4, 6, 10 and 30 s, and prints the rows of the table in README.md. Takes ten
-// minutes, most of it waiting. An argument scales the number of rounds (default: 1).
+// of 2 s, for session timeouts of 4, 6, 10 and 30 s, each with and without `server_tick`, and prints the rows of the table
+// in OPERATIONS.md. Takes ten minutes, most of it waiting. An argument scales the number of rounds (default: 1).
 //
 //   cut off    the network of the client freezes at a random moment: the lease that is left then is all there is
 //   restarted  the server of the client is stopped and started again
@@ -15,6 +15,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <compare>
 #include <map>
 #include <memory>
 #include <random>
@@ -39,6 +40,15 @@ using seconds = std::chrono::duration<double>;
 
 constexpr std::array timeouts{4s, 6s, 10s, 30s};
 constexpr auto longest = 30s;
+constexpr auto tick = 2s;
+
+/// Of a client.
+struct settings {
+  std::chrono::seconds timeout;
+  bool knows_tick;
+
+  auto operator<=>(const settings&) const = default;
+};
 
 /// Of one kind of outage and one session timeout.
 struct samples {
@@ -50,20 +60,26 @@ struct samples {
     if (is_lost) ++lost;
   }
 };
-using table = std::map<std::chrono::seconds, samples>;
+using table = std::map<settings, samples>;
 
 /// A client that holds a lock.
 struct holder {
-  std::chrono::seconds timeout;
+  settings how;
   proxy net;
   latchkey::client owner;
   latchkey::mutex lock;
   latchkey::guard of_lock;
   latchkey::grant held;
 
-  holder(ensemble& servers, std::chrono::seconds T, std::string path)
-      : timeout{T}, net{servers.addresses()}, owner{net.connect_string(), {.session_timeout = T}}, lock{owner, path} {
+  holder(ensemble& servers, const settings& with, std::string path)
+      : how{with}, net{servers.addresses()}, owner{net.connect_string(), options_of(with)}, lock{owner, path} {
     hold();
+  }
+  static latchkey::client_options options_of(const settings& with) {
+    latchkey::client_options options;
+    options.session_timeout = with.timeout;
+    if (with.knows_tick) options.server_tick = tick;
+    return options;
   }
   void hold() {
     of_lock = {};
@@ -75,8 +91,9 @@ struct holder {
 std::vector<std::unique_ptr<holder>> holders(ensemble& servers, int each) {
   std::vector<std::unique_ptr<holder>> all;
   for (const auto T : timeouts) {
-    for (int i = 0; i < each; ++i) {
-      all.push_back(std::make_unique<holder>(servers, T, fmt::format("/outages/{}-{}", T.count(), i)));
+    for (int i = 0; i < 2 * each; ++i) {
+      all.push_back(
+          std::make_unique<holder>(servers, settings{T, i % 2 != 0}, fmt::format("/outages/{}-{}", T.count(), i)));
     }
   }
   return all;
@@ -114,7 +131,7 @@ table measure(ensemble& servers, int rounds, Fault fault, Mend mend) {
     for (auto& thread : watchers) thread.join();
     mend();
     for (std::size_t i = 0; i < each.size(); ++i) {
-      auto& into = all[each[i]->timeout];
+      auto& into = all[each[i]->how];
       into.left.insert(into.left.end(), seen[i].left.begin(), seen[i].left.end());
       into.lost += seen[i].lost;
       if (!each[i]->held) each[i]->hold();
@@ -134,7 +151,7 @@ table measure_cut_off(ensemble& servers, int rounds) {
       auto& of = *each[i];
       std::minstd_rand random{static_cast<unsigned>(i + 1)};
       for (int round = 0; round < rounds; ++round) {
-        std::this_thread::sleep_for(of.timeout / 2 + of.timeout / 4 * (random() % 1000) / 1000.0);
+        std::this_thread::sleep_for(of.how.timeout / 2 + of.how.timeout / 4 * (random() % 1000) / 1000.0);
         const auto began = boottime_clock::now();
         of.net.black_hole();
         of.held.wait_for_end(1h);
@@ -146,19 +163,20 @@ table measure_cut_off(ensemble& servers, int rounds) {
   }
   for (auto& thread : threads) thread.join();
   for (std::size_t i = 0; i < each.size(); ++i) {
-    auto& into = all[each[i]->timeout];
+    auto& into = all[each[i]->how];
     into.left.insert(into.left.end(), seen[i].left.begin(), seen[i].left.end());
   }
   return all;
 }
 
 void print(const std::string& what, table all) {
-  for (auto& [timeout, of] : all) {
+  for (auto& [how, of] : all) {
     auto& left = of.left;
     if (left.empty()) continue;
     std::sort(left.begin(), left.end());
-    fmt::print("| {} | {} s | {:.1f} s | {:.1f} s | {:.1f} s | {} of {} |\n", what, timeout.count(), left.front(),
-               left[left.size() / 2], left.back(), of.lost, left.size());
+    fmt::print("| {} | {} s{} | {:.1f} s | {:.1f} s | {:.1f} s | {} of {} |\n", what, how.timeout.count(),
+               how.knows_tick ? ", server_tick" : "", left.front(), left[left.size() / 2], left.back(), of.lost,
+               left.size());
   }
   std::fflush(stdout);
 }
@@ -168,7 +186,7 @@ void print(const std::string& what, table all) {
 int main(int argc, char** argv) {
   latchkey::set_log_sink({});  // losses are what it is about
   const int rounds = 6 * (argc > 1 ? std::stoi(argv[1]) : 1);
-  ensemble servers{{.tick = 2s, .jvm_args = {"-Xmx256m"}}};
+  ensemble servers{{.tick = tick, .jvm_args = {"-Xmx256m"}}};
   fmt::print("| outage | T | worst | typical | best | lost |\n|---|---|---|---|---|---|\n");
   print("client cut off", measure_cut_off(servers, rounds));
   std::size_t next = 0;
