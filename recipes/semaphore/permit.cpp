@@ -8,6 +8,14 @@
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
+namespace {
+
+bool is_among(const std::vector<std::string>& children, const queue_entry& lease) {
+  return !lease.node().empty() &&
+         std::find(children.begin(), children.end(), last_component(lease.node())) != children.end();
+}
+
+}  // namespace
 
 permit::permit(std::shared_ptr<client_core> core, std::shared_ptr<const std::string> leases, std::uint32_t count,
                permit_owner& owner)
@@ -53,10 +61,15 @@ void permit::stop_proving() {
 }
 
 bool permit::is_in(const std::vector<std::string>& children) const {
-  return !leases_.empty() && std::all_of(leases_.begin(), leases_.end(), [&](const auto& each) {
-    return !each->node().empty() &&
-           std::find(children.begin(), children.end(), last_component(each->node())) != children.end();
-  });
+  return !leases_.empty() &&
+         std::all_of(leases_.begin(), leases_.end(), [&](const auto& each) { return is_among(children, *each); });
+}
+
+void permit::look_at_missing(const std::vector<std::string>& children) {
+  const auto now = core_->monitor().now();
+  for (const auto& each : std::vector{leases_}) {
+    if (each->granted() && !is_among(children, *each)) each->refresh(now);  // the next proof tells
+  }
 }
 
 std::uint32_t permit::last_number() const {

@@ -60,6 +60,9 @@ class permit final : public place_listener, public std::enable_shared_from_this<
   void stop_proving();
   /// @returns whether all their names are among `children`.
   bool is_in(const std::vector<std::string>& children) const;
+  /// A list does not show all of them: it is old, or one is gone. That is told at once only if its node is watched
+  /// (`own_nodes`), and by a proof otherwise.
+  void look_at_missing(const std::vector<std::string>& children);
   /// @pre their names are known. @returns the number of the last of them.
   std::uint32_t last_number() const;
   /// @returns whether all are known to have been created after that transaction.

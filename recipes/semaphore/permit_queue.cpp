@@ -186,7 +186,7 @@ void permit_queue::on_leases_listed(const reply& listed) {
   }
   seen_ = 0;
   count(listed.children);
-  if (seen_ == 0) return;
+  if (seen_ == 0) return leases_->look_at_missing(listed.children);
   if (!few_enough()) return on_too_many();
   list_->stop();
   conclude();
