@@ -252,7 +252,7 @@ run_with_other_servers() {
 
 # Of each part: memory is watched in fewer, they are six times slower; and another system changes nothing in virtual time.
 run_stage() {
-  if [[ $1 == asan || -n $short ]]; then LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-1000}" stage "$@"; else stage "$@"; fi
+  if [[ $1 == asan || -n $short ]]; then LATCHKEY_HISTORIES="${LATCHKEY_HISTORIES:-400}" stage "$@"; else stage "$@"; fi
 }
 
 plain='' short='' pace='' servers='' asan='' tsan='' suites=()

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Whether the tests have become slower, whatever the machine and whatever runs beside them: the processor time of the build
 # and the tests, divided by what it takes here to compile one file and to start one ensemble, must not exceed the figure
-# beside this file by more than a quarter. Processor time, as nine tenths of the elapsed time are spent on it, and elapsed
-# time is shared with strangers. To be sourced by tests/run.sh. After a change that is worth its minutes, write the new
-# figure into tests/pace/figure.
+# beside this file by more than a half. Processor time, as most of the elapsed time is spent on it, and elapsed time is
+# shared with strangers; a half, as the same file has taken 5 to 8 s here, depending on them. To be sourced by
+# tests/run.sh. After a change that is worth its minutes, write the new figure into tests/pace/figure.
 
 # Sets spent_ms: what the commands that have ended took of the processors since this shell began, in milliseconds.
 # Not to be called by $(): it would ask a shell of its own.
@@ -52,5 +52,5 @@ check_pace() {
   figure=$(<"$latchkey_root/tests/pace/figure")
   ratio=$(($1 / (compiled_in + started_in)))
   echo "pace: $ratio, $figure when the figure was written ($(($1 / 1000)) s of the processors; a file is compiled in $compiled_in ms, an ensemble starts in $started_in ms)"
-  ((ratio * 4 <= figure * 5))
+  ((ratio * 2 <= figure * 3))
 }
