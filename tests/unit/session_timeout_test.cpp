@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Session timeouts that servers refuse, or change.
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "log_lines.hpp"
+#include "support/connected_client.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+}  // namespace
+
+TEST_SUITE("session") {
+  TEST_CASE("a server that gives no session as long as is needed is left for another") {
+    scripted_client w{scripted_client::on_slow_servers()};
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 3s, .server = "10.0.0.1:2181"});
+    REQUIRE(w.opener->openings.size() == 2);
+    CHECK(w.opener->openings[1].without == std::vector<std::string>{"10.0.0.1:2181"});
+    CHECK(w.opener->closings.size() == 1);
+    w.opener->opens();
+    w.opener->connects({.id = 8, .timeout = 4s, .server = "10.0.0.2:2181"});
+    CHECK(w.connected());
+    CHECK_FALSE(w.failed());
+  }
+
+  TEST_CASE("the user hears of no session that was not one") {
+    std::vector<client_event::kind> heard;
+    auto options = scripted_client::on_slow_servers();
+    options.observer = [&](const client_event& event) { heard.push_back(event.what); };
+    {
+      scripted_client w{options};
+      w.opener->opens();
+      w.opener->connects({.id = 7, .timeout = 3s, .server = "10.0.0.1:2181"});
+      w.opener->opens();
+      w.opener->connects(our_session);
+    }
+    CHECK(heard == std::vector{client_event::kind::connected});
+  }
+
+  TEST_CASE("only when no server is left the timeout is refused, and the error names the longest that there is") {
+    scripted_client w{scripted_client::on_slow_servers()};
+    for (const auto most : {2s, 3s, 1s}) {
+      REQUIRE_FALSE(w.failed());
+      w.opener->opens();
+      w.opener->connects({.id = 7, .timeout = most, .server = std::to_string(most.count())});
+    }
+    CHECK(w.opener->openings.back().without.size() == 3);
+    w.opener->fails_to_open("");
+    REQUIRE(w.failed());
+    CHECK(w.failed()->code == errc::session_timeout_refused);
+    CHECK(w.failed()->what.find("at most 3000 ms") != std::string::npos);
+  }
+
+  TEST_CASE("names that do not resolve for a while are no refusal") {
+    scripted_client w{scripted_client::on_slow_servers()};
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 3s, .server = "10.0.0.1:2181"});
+    w.opener->fails_to_open("no host resolves");
+    CHECK_FALSE(w.failed());
+    w.advance(1s);
+    REQUIRE(w.opener->openings.size() == 3);
+    CHECK(w.opener->openings[2].without == std::vector<std::string>{"10.0.0.1:2181"});
+  }
+
+  TEST_CASE("servers that are never told apart are not asked for ever") {
+    scripted_client w{scripted_client::on_slow_servers()};
+    int asked = 0;
+    for (; asked < 1000 && !w.failed(); ++asked) {
+      w.opener->opens();
+      w.opener->connects({.id = 7, .timeout = 3s});
+    }
+    CHECK(asked < 100);
+    CHECK(w.failed());
+  }
+
+  TEST_CASE("servers that refuse are asked again in the session after the next") {
+    scripted_client w{scripted_client::on_slow_servers()};
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 3s, .server = "10.0.0.1:2181"});
+    REQUIRE(w.opener->openings.size() == 2);
+    CHECK(w.opener->openings[1].without == std::vector<std::string>{"10.0.0.1:2181"});
+    w.opener->opens();
+    w.opener->connects(our_session);
+    w.opener->expires();
+    REQUIRE(w.opener->openings.size() == 3);
+    CHECK(w.opener->openings[2].without.empty());  // its configuration may have been changed back
+    CHECK_FALSE(w.failed());
+  }
+
+  TEST_CASE("the warning of a session timeout that the servers lower says for which to ask") {
+    const log_lines lines{log_level::warning};
+    scripted_client w;
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 3s, .server = "10.0.0.1:2181"});
+    REQUIRE(lines.all().size() == 1);
+    CHECK(lines.all()[0].find("the ensemble lowered the session timeout; ask for 3000 ms") == 0);
+  }
+
+  TEST_CASE("a session timeout below the minimum of the servers is raised to it, with a warning") {
+    const log_lines lines{log_level::warning};
+    scripted_client w;
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 20s, .server = "10.0.0.1:2181"});
+    CHECK(w.connected());
+    CHECK(w.opener->openings.size() == 1);
+    REQUIRE(lines.all().size() == 1);
+    CHECK(lines.all()[0].find("the ensemble raised the session timeout") == 0);
+    CHECK(lines.all()[0].find("ask for 20000 ms") != std::string::npos);
+    CHECK(lines.all()[0].find("wanted_ms=4000 session_timeout_ms=20000") != std::string::npos);
+  }
+
+  TEST_CASE("a session whose timeout a server makes longer is over, and the next one may have the longer timeout") {
+    const log_lines lines{log_level::warning};
+    connected_client w;
+    w.opener->disconnects();
+    w.opener->connects({.id = 7, .timeout = 20s, .server = "10.0.0.1:2181"});
+    REQUIRE(w.opener->openings.size() == 2);
+    CHECK(w.opener->openings[1].without.empty());
+    CHECK(lines.with("beginning a new session session_timeout_ms=4000 granted_ms=20000").size() == 1);
+    w.opener->opens();
+    w.opener->connects({.id = 8, .timeout = 20s, .server = "10.0.0.1:2181"});
+    CHECK(w.connected());
+    CHECK(w.opener->openings.size() == 2);
+  }
+}
+
+}  // namespace latchkey::testing
