@@ -3,9 +3,9 @@
 
 /// The life of an entry, as a table.
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
+
+#include "base/checked_state.hpp"
 
 namespace latchkey::detail {
 
@@ -19,22 +19,19 @@ enum class entry_state : std::uint8_t {
   granted,
 };
 
-/// @returns whether an entry may go from one state to the other. Every state may end (`leave`, a failure, a loss), may
-/// lose its connection, and may have to begin again (its session is over, its node was deleted).
-constexpr bool may_follow(entry_state from, entry_state to) noexcept {
-  // clang-format off
-  // to:               over   disconnected  asking  waiting  confirming  proving  granted
-  constexpr std::array<std::array<bool, 7>, 7> table{{
-      /* over */         {false, true,         false,  false,   false,      false,   false},  // start
-      /* disconnected */ {true,  true,         true,   false,   false,      false,   false},  // connected
-      /* asking */       {true,  true,         true,   true,    true,       true,    true},   // with or without one ahead
-      /* waiting */      {true,  true,         true,   true,    true,       true,    true},   // the one ahead has gone
-      /* confirming */   {true,  true,         true,   false,   true,       true,    true},   // its node is there
-      /* proving */      {true,  true,         true,   false,   true,       true,    true},   // a quorum has answered
-      /* granted */      {true,  true,         true,   false,   false,      true,    false},  // downgrade, refresh
-  }};
-  // clang-format on
-  return table[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-}
+/// Every state may end (`leave`, a failure, a loss), may lose its connection, and may have to begin again (its session is
+/// over, its node was deleted).
+// clang-format off
+// to:                   over   disconnected  asking  waiting  confirming  proving  granted
+inline constexpr transitions<7> may_follow{{
+    /* over */         {false, true,         false,  false,   false,      false,   false},  // start
+    /* disconnected */ {true,  true,         true,   false,   false,      false,   false},  // connected
+    /* asking */       {true,  true,         true,   true,    true,       true,    true},   // with or without one ahead
+    /* waiting */      {true,  true,         true,   true,    true,       true,    true},   // the one ahead has gone
+    /* confirming */   {true,  true,         true,   false,   true,       true,    true},   // its node is there
+    /* proving */      {true,  true,         true,   false,   true,       true,    true},   // a quorum has answered
+    /* granted */      {true,  true,         true,   false,   false,      true,    false},  // downgrade, refresh
+}};
+// clang-format on
 
 }  // namespace latchkey::detail

@@ -3,8 +3,6 @@
 
 #include "queue/queue_entry.hpp"
 
-#include <cassert>
-
 #include "base/path.hpp"
 #include "queue/refusal.hpp"
 
@@ -32,7 +30,6 @@ void queue_entry::start(patience how, std::unique_ptr<kept_node> former) {
 
 /// What was under way before is stale.
 void queue_entry::become(state next) {
-  assert(may_follow(state_, next));
   ++step_;
   state_ = next;
 }

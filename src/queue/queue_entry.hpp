@@ -252,7 +252,7 @@ class queue_entry final : public place,
   const rule* kind_;
   const hand_off how_;
   patience patience_ = patience::wait;
-  state state_ = state::over;
+  checked_state<state, may_follow> state_ = state::over;
   reply_code created_{};
   bool create_lost_ = false;  // its reply is; the node may be there
   repetition creates_;        // for want of its path, or of room
