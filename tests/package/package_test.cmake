@@ -87,36 +87,24 @@ function(refuse_older_fmt)
   endif()
 endfunction()
 
-function(refuse_unknown_component)
-  file(WRITE "${WORK}/unknown/CMakeLists.txt" "cmake_minimum_required(VERSION 3.23)
-project(user LANGUAGES CXX)
-find_package(latchkey REQUIRED COMPONENTS mutex)
+# A user's project of these languages, which finds latchkey with these arguments, is refused with a text like `pattern`.
+function(refuse_project languages arguments pattern)
+  file(REMOVE_RECURSE "${WORK}/refused")
+  file(WRITE "${WORK}/refused/CMakeLists.txt" "cmake_minimum_required(VERSION 3.23)
+project(user LANGUAGES ${languages})
+find_package(latchkey REQUIRED ${arguments})
 ")
-  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/unknown" -B "${WORK}/unknown/build" -G "${GENERATOR}"
+  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/refused" -B "${WORK}/refused/build" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${WORK}/stage" RESULT_VARIABLE result ERROR_VARIABLE said
     OUTPUT_QUIET)
   string(REGEX REPLACE "[ \n]+" " " said "${said}") # CMake wraps it
-  if(result EQUAL 0 OR NOT said MATCHES "latchkey has no component mutex; its components are simulation and testcluster")
-    message(FATAL_ERROR "an unknown component is not refused as it should be: ${said}")
-  endif()
-endfunction()
-
-function(refuse_without_cxx)
-  file(WRITE "${WORK}/unknown/c/CMakeLists.txt" "cmake_minimum_required(VERSION 3.23)
-project(user LANGUAGES C)
-find_package(latchkey REQUIRED)
-")
-  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/unknown/c" -B "${WORK}/unknown/c/build" -G "${GENERATOR}"
-    "-DCMAKE_PREFIX_PATH=${WORK}/stage" RESULT_VARIABLE result ERROR_VARIABLE said OUTPUT_QUIET)
-  string(REGEX REPLACE "[ \n]+" " " said "${said}") # CMake wraps it
-  if(result EQUAL 0 OR NOT said MATCHES "latchkey needs the language CXX")
-    message(FATAL_ERROR "a project without C++ is not refused as it should be: ${said}")
+  if(result EQUAL 0 OR NOT said MATCHES "${pattern}")
+    message(FATAL_ERROR "a project in ${languages} that asks for '${arguments}' is not refused as it should be: ${said}")
   endif()
 endfunction()
 
 # What a run before built of the library is kept: this one is quick.
-file(REMOVE_RECURSE "${WORK}/stage" "${WORK}/installed" "${WORK}/find_package" "${WORK}/pkg_config"
-  "${WORK}/unknown")
+file(REMOVE_RECURSE "${WORK}/stage" "${WORK}/installed" "${WORK}/find_package" "${WORK}/pkg_config")
 
 if(REUSED AND NOT DEFINED ENV{LATCHKEY_LONG})
   set(LAUNCHER "${SOURCE}/tests/package/reuse.sh")
@@ -154,8 +142,8 @@ consume_with_find_package()
 consume_with_pkg_config()
 refuse_older_standard()
 refuse_older_fmt()
-refuse_unknown_component()
-refuse_without_cxx()
+refuse_project(CXX "COMPONENTS mutex" "latchkey has no component mutex; its components are simulation and testcluster")
+refuse_project(C "" "latchkey needs the language CXX")
 if(EXISTS "${WORK}/stage/bin/latchkey-testcluster")
   run("${WORK}/stage/bin/latchkey-testcluster" --help)
 endif()
