@@ -27,8 +27,8 @@ class simulated_servers;
 /// two threads of its own, in addition to the two of the C client.
 ///
 /// Blocking: `wait_for_connection()` and `close()` suspend the calling fiber, or block a plain thread. So does the
-/// constructor while it resolves host names, and the destructor. In a destructor of
-/// a thread or process that ends, when the fiber scheduler of the thread is gone, the thread is blocked.
+/// constructor while it resolves host names, and the destructor. In a destructor that runs when the fiber scheduler of its
+/// thread is gone, as at the end of a thread or process, the thread is blocked.
 ///
 /// Concurrency: every member may be called from any thread and fiber, except from a callback of this client.
 ///

@@ -9,7 +9,7 @@
 
 namespace latchkey::detail {
 
-/// Runs at the time that it was set for, finds out until when it is to wait by then, and goes on. With the monitor held.
+/// Runs at the time that it was set for, finds out until when it is to wait by then, and goes on.
 class lazy_timer {
  public:
   explicit lazy_timer(monitor& own) : monitor_{own} {}

@@ -151,7 +151,7 @@ void permit_queue::collect(std::unique_ptr<kept_node> turn) {
 
 /// Those that were created after ours hold no caller up: see "Exclusion" in README.md.
 void permit_queue::count(const std::vector<std::string>& children) {
-  if (!leases_ || !leases_->is_in(children)) return;  // older than they are; or one is gone, which is told
+  if (!leases_ || !leases_->is_in(children)) return;  // older than they are; or one is gone
   const auto last = leases_->last_number();
   const auto left = core_->reaper().remaining(*leases_path_, children);
   seen_ = static_cast<std::size_t>(std::count_if(left.begin(), left.end(), [&](const std::string& name) {

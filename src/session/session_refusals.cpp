@@ -88,8 +88,7 @@ void session::say_limit(std::size_t before) const {
   if (limit_.bytes() == 0 || before != 0) return;
   log(log_level::error,
       "each connection ends on which so much is sent at once, so larger requests fail from now on, and proofs and "
-      "deletions "
-      "are divided; raise jute.maxbuffer of the servers",
+      "deletions are divided; raise jute.maxbuffer of the servers",
       {{"bytes", limit_.bytes()}});
 }
 
