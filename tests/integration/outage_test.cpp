@@ -271,7 +271,7 @@ TEST_SUITE("outages") {
     auto silent = quick();
     silent.report_waits_after = 0ms;
     auto eager = quick();
-    eager.report_waits_after = 100ms;
+    eager.report_waits_after = patience();
     client one{servers().connect_string(), silent};
     client two{servers().connect_string(), eager};
     mutex of_one{one, path};

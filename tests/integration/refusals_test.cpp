@@ -133,7 +133,7 @@ TEST_SUITE("refusals") {
   TEST_CASE("a holder whose server begins to demand authentication loses its lock with that reason") {
     const log_lines log;
     ensemble server{{.servers = 1}};
-    client owner{server.connect_string(), quick(10s)};
+    client owner{server.connect_string(), quick(long_session)};
     mutex lock{owner, "/q"};
     lock.lock();
     const auto held = lock.held();
