@@ -7,6 +7,7 @@
 
 #include "base/node_name.hpp"
 #include "base/path.hpp"
+#include "base/unique_id.hpp"
 #include "queue/queue_entry.hpp"
 #include "queue/record.hpp"
 #include "queue/refusal.hpp"
@@ -67,6 +68,16 @@ request queue_entry::creation() {
           .path = join(*path_, prefix_),
           .data = record(),
           .mode = create_mode::ephemeral_sequential};
+}
+
+std::string queue_entry::record() const {
+  auto made = listener_->record(core_->options().label, *kind_);
+  const auto advert = peers() ? peers()->advert(prefix_) : std::nullopt;
+  return advert ? with_advert(std::move(made), *advert) : made;
+}
+
+std::string queue_entry::new_prefix() const {
+  return entry_prefix(peers() ? peers()->unique_id(*path_) : unique_id(), *kind_);
 }
 
 /// @param along the deletion that goes along, for the reaper; 0: none

@@ -20,7 +20,7 @@ bool queue_entry::unseen() const { return core_->lease_keeper().fresh() && !core
 /// its watch would have said so before those ahead were heard to be gone. Where there is no such watch, it is read.
 void queue_entry::admitted() {
   first_ = true;
-  forget_watch();
+  forget_predecessor();
   if (unseen()) return confirm_node();
   let_in();
 }
@@ -40,7 +40,7 @@ void queue_entry::admitted_by_neighbour() {
 /// @param seen what the list says by which it was let in
 void queue_entry::admitted(const admission& seen) {
   first_ = true;
-  forget_watch();
+  forget_predecessor();
   if (seen.behind != 0) behind_ = std::make_unique<behind>(behind{std::string{seen.last}, seen.behind});
   let_in();
 }

@@ -16,7 +16,7 @@ namespace latchkey::detail {
 
 void queue_entry::look() {
   become(state::asking);
-  forget_watch();
+  forget_predecessor();
   behind_ = nullptr;
   through().submit({.kind = operation::children, .path = *path_},
                    unless_stale([](queue_entry& self, const reply& listed) { self.decide(listed); }));
@@ -65,7 +65,7 @@ void queue_entry::decide(const reply& listed) {
   }
   if (patience_ == patience::once) return refuse();
   if (follow(verdict.blocker)) return;
-  wait_behind(std::string{verdict.blocker}, verdict.blockers == 1);
+  wait_behind(std::string{verdict.blocker}, verdict.blockers);
 }
 
 bool queue_entry::is_last_of_its_kind(const std::vector<std::string>& children) const {
@@ -75,53 +75,64 @@ bool queue_entry::is_last_of_its_kind(const std::vector<std::string>& children) 
                       [&](const std::string& name) { return kind_->number(name) > mine; });
 }
 
-/// @param name of the nearest contender ahead (`admission::blocker`). @param alone whether no other is ahead
-void queue_entry::wait_behind(const std::string& name, bool alone) {
+/// @param name of the nearest contender ahead (`admission::blocker`). @param ahead how many there are
+void queue_entry::wait_behind(const std::string& name, std::uint32_t ahead) {
   become(state::waiting);
   waited_ = true;
-  forget_watch();
-  blocker_ = std::make_shared<blocker>(blocker{.name = name, .watch = {}, .alone = alone});
-  if (!subscribe(name)) watch();
+  forget_predecessor();
+  predecessor_ = std::make_shared<predecessor>(*core_, *this, path_, *kind_, name, ahead, peers());
+  predecessor_->await();
   delayed();
 }
 
-/// One watch, so no herd. `get`, since an `exists` watch on a missing node would stay for ever.
-void queue_entry::watch() {
-  // After `see_off` the watch stays behind, and the departure is to be noted though the entry waits no more.
-  const auto gone = [core = core_.get(), path = path_, at = blocker_] {
-    if (core->peers()) core->peers()->departures().gone(*path, at->name);
-  };
-  const auto left = [who = shared_from_this(), step = step_] { return who->step_ != step; };
-  const auto on_set = [who = shared_from_this(), step = step_, gone](const reply& read) {
-    if (read.code == reply_code::no_node) gone();
-    if (who->step_ == step) who->on_watch_set(read);
-  };
-  const auto on_event = [who = weak_from_this(), step = step_, gone](watch_event event) {
-    if (event == watch_event::deleted) gone();
-    const auto self = who.lock();
-    if (self && self->step_ == step) self->on_blocker_event(event);
-  };
-  blocker_->watch = through().submit({.kind = operation::get, .path = join(*path_, blocker_->name)},
-                                     while_wanted{left, on_set}, on_event);
-}
-
-void queue_entry::on_watch_set(const reply& read) {
-  if (read.code == reply_code::ok) return learn(read);
-  blocker_->watch = {};
-  if (read.code == reply_code::no_node) return on_blocker_gone();
-  if (!explain(read.code)) resume();
-}
-
-void queue_entry::on_blocker_event(watch_event event) {
-  blocker_->watch = {};
-  if (event == watch_event::deleted) return on_blocker_gone();
-  watch();  // only its data has changed
-}
-
-/// Names ahead only ever disappear, with one exception: an entry that becomes one of another kind keeps its number.
-void queue_entry::on_blocker_gone() {
-  if (blocker_->alone && !kind_->may_be_back(*rival_of(*kind_, blocker_->name)->kind)) return admitted();
+void queue_entry::on_ahead_gone(bool last) {
+  if (state_ != state::waiting) return;
+  const auto self = shared_from_this();
+  if (last) return admitted();
   look();
+}
+
+void queue_entry::on_ahead_unseen(reply_code why) {
+  if (state_ != state::waiting) return;
+  const auto self = shared_from_this();
+  if (!explain(why)) resume();
+}
+
+// By datagram ----------
+
+/// After a long wait the lease is not fresh; without this, the entry would wait for a proof when its turn comes. It stays
+/// expected until it is granted, waits anew or leaves: also while it reads its own node, once it has been let in. Until
+/// then the proofs have one node more.
+void queue_entry::on_next() {
+  if (state_ == state::waiting) core_->lease_keeper().expect(*this);
+}
+
+/// Every contender that must go before this entry has been deleted or is closed: the predecessor itself, those before it,
+/// since it was let in alone, and none was listed in between. Right after a reconnect the events of the outage are still
+/// to come, perhaps that this entry's own node was deleted: the leader is asked.
+void queue_entry::on_ahead_released() {
+  if (state_ != state::waiting) return;
+  const auto self = shared_from_this();
+  if (how_ == hand_off::direct && through().connected() && through().answered()) return admitted_by_release();
+  confirm_release();
+}
+
+/// Asks a quorum, behind all that the previous holder has written. A `sync` would not do: a leader that has lost its
+/// quorum answers it, with old data, until it notices. An answer that is lost with the connection is asked for again after
+/// the reconnect. If there is none for another reason, the watch decides.
+void queue_entry::confirm_release() {
+  if (!predecessor_ || !predecessor_->released() || !through().connected()) return;
+  through().submit({.kind = operation::transact, .steps = {{.path = node_}}},
+                   unless_stale([](queue_entry& me, const reply& checked) {
+                     if (checked.code == reply_code::no_node) return me.on_node_gone();
+                     if (checked.code == reply_code::ok) return me.admitted_by_release();
+                     if (me.through().connected()) me.predecessor_->on_no_release();
+                   }));
+}
+
+void queue_entry::admitted_by_release() {
+  std::exchange(predecessor_, nullptr)->see_off();
+  admitted_by_neighbour();
 }
 
 // Behind ourselves ----------
@@ -142,7 +153,7 @@ bool queue_entry::refuse_behind_own(const std::vector<std::string>& children) {
 }
 
 void queue_entry::on_reassessed(const std::string& node) {
-  if (state_ == state::waiting && blocker_ && parent_of(node) == *path_) look_again();
+  if (state_ == state::waiting && predecessor_ && parent_of(node) == *path_) look_again();
 }
 
 // Neighbours ----------
@@ -159,7 +170,7 @@ bool queue_entry::follow(std::string_view name) {
   if (!ahead || last_component(static_cast<queue_entry*>(ahead)->node_) != name) return false;
   if (!neighbours_->follow(*this, *ahead)) return false;
   become(state::waiting);
-  forget_watch();
+  forget_predecessor();
   return true;
 }
 

@@ -36,8 +36,8 @@ void queue_entry::become(state next) {
 
 /// The place is gone.
 void queue_entry::queue_again() {
-  first_ = false;  // who knows what else is gone
-  forget_watch();  // the next place may wait for a neighbour, and what was said of the one ahead of this means nothing
+  first_ = false;        // who knows what else is gone
+  forget_predecessor();  // the next place may wait for a neighbour, and what was said of the one ahead of this means nothing
   if (patience_ == patience::keep && queued_) return refuse();
   step_out();
   begin();
@@ -88,7 +88,7 @@ void queue_entry::on_connected() {
 void queue_entry::on_session_over() {
   if (state_ == state::over) return;
   const auto self = shared_from_this();
-  blocker_ = nullptr;
+  predecessor_ = nullptr;
   if (neighbours_) neighbours_->clear();
   forget_node();
   queue_again();
@@ -176,12 +176,9 @@ bool queue_entry::explain(reply_code code) {
   return true;
 }
 
-void queue_entry::forget_watch() {
-  if (blocker_) through().forget(blocker_->watch);
-  blocker_ = nullptr;
-  if (!peers() || node_.empty()) return;
-  peers()->unsubscribe(std::string{last_component(node_)});
-  core_->lease_keeper().remove(*this);  // it was next, perhaps
+void queue_entry::forget_predecessor() {
+  predecessor_ = nullptr;
+  if (peers() && !node_.empty()) core_->lease_keeper().remove(*this);  // it was next, perhaps
 }
 
 /// Whatever there is of our node in this session is handed to the reaper. A create under way looks after itself.
@@ -211,11 +208,30 @@ void queue_entry::forget_node() {
   behind_ = nullptr;
 }
 
+/// Not while an unclosed earlier entry of this client is being deleted: for this client it counts as deleted, so this
+/// entry was let in; for others it still exists.
+///
+/// @returns whether the one behind has been told
+bool queue_entry::tell_peers(bool closed) {
+  const bool tells = closed && state_ == state::granted && kind_->exclusive() && !replacement_ && !releasing_ &&
+                     !followed() && !core_->reaper().owes_bound(*path_);
+  return tells && peers() && peers()->tell(std::string{last_component(node_)});
+}
+
+/// @pre the reaper gets the node
+void queue_entry::bind_node(bool closed) {
+  if (core_->peers() && first_ && !closed && !node_.empty()) core_->reaper().bind(node_);
+}
+
+void queue_entry::forget_peers() {
+  if (peers() && !node_.empty()) peers()->remove(std::string{last_component(node_)});
+}
+
 void queue_entry::finish() {
   become(state::over);
   forget_peers();
   releasing_ = false;
-  forget_watch();
+  forget_predecessor();
   core_->remove_observer(observing_);
   core_->lease_keeper().remove(*this);
   core_->own_nodes().remove(*this);

@@ -18,6 +18,7 @@
 #include "queue/entry_state.hpp"
 #include "queue/neighbours.hpp"
 #include "queue/place.hpp"
+#include "queue/predecessor.hpp"
 #include "queue/rule.hpp"
 #include "session/client_core.hpp"
 
@@ -48,7 +49,7 @@ class queue_entry final : public place,
                           public session_observer,
                           public holder,
                           public neighbour,
-                          public peer_listener,
+                          public follower,
                           public std::enable_shared_from_this<queue_entry> {
  public:
   /// @param path absolute path of the lock; shared by its entries
@@ -117,13 +118,6 @@ class queue_entry final : public place,
  private:
   using state = entry_state;
 
-  /// The node that it waits for.
-  struct blocker {
-    std::string name;
-    watch_id watch;         // none yet while its release is expected by datagram
-    bool alone = false;     // no other was ahead
-    bool released = false;  // its owner has said that it is closed
-  };
   /// Those behind, when a list has let it in.
   struct behind {
     std::string last;
@@ -143,9 +137,10 @@ class queue_entry final : public place,
   void on_node_seen(bool asked_to_release, std::int64_t czxid) override;
   void on_node_gone() override;
   void on_node_unseen(reply_code why) override;
-  void on_released(const std::string& ahead) override;
+  void on_ahead_gone(bool last) override;
+  void on_ahead_released() override;
   void on_next() override;
-  void on_no_release() override;
+  void on_ahead_unseen(reply_code why) override;
   void on_neighbours_forgotten() override { look_again(); }
   void on_parent_gone() override;
   std::shared_ptr<neighbour> keep_alive() override { return shared_from_this(); }
@@ -162,11 +157,16 @@ class queue_entry final : public place,
   void fail(errc code, std::string what) { fail({code, std::move(what), {}}); }
   void fail(failure why);
   void finish();
-  void forget_watch();
+  void forget_predecessor();
   void release_node(bool closed = false);
   void forget_node();
+  bool tell_peers(bool closed);
+  void bind_node(bool closed);
+  void forget_peers();
 
   // entry_enqueue.cpp
+  std::string record() const;
+  std::string new_prefix() const;
   void peek();
   void on_peeked(const reply& listed);
   void enqueue();
@@ -205,26 +205,13 @@ class queue_entry final : public place,
   void look_again();
   void decide(const reply& listed);
   bool is_last_of_its_kind(const std::vector<std::string>& children) const;
-  void wait_behind(const std::string& name, bool alone);
-  void watch();
-  void on_watch_set(const reply& read);
-  void on_blocker_event(watch_event event);
-  void on_blocker_gone();
+  void wait_behind(const std::string& name, std::uint32_t ahead);
+  void confirm_release();
+  void admitted_by_release();
   bool follow(std::string_view name);
   void wait_for_neighbour();
   void step_out();
 
-  // entry_peers.cpp
-  std::string record() const;
-  std::string new_prefix() const;
-  bool subscribe(const std::string& name);
-  void learn(const reply& read);
-  void confirm_release();
-  void admitted_by_release();
-  void see_off();
-  bool tell_peers(bool closed);
-  void bind_node(bool closed);
-  void forget_peers();
   detail::peers* peers() const noexcept { return how_ == hand_off::ensemble ? nullptr : core_->peers(); }
 
   // entry_grant.cpp
@@ -271,7 +258,7 @@ class queue_entry final : public place,
   std::int64_t czxid_ = 0;  // of our tokens; 0: not known yet
   std::unique_ptr<failure> parent_failure_;
   std::unique_ptr<std::string> replacement_;  // the path of the node to be, of another kind
-  std::shared_ptr<blocker> blocker_;
+  std::shared_ptr<predecessor> predecessor_;
   std::unique_ptr<behind> behind_;
 };
 

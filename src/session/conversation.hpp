@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "session/client_core.hpp"
@@ -39,16 +40,21 @@ class conversation : public std::enable_shared_from_this<Self> {
     core_.session().submit(std::move(what), unless_stale(std::move(then)), how);
   }
 
-  /// As `ask`, with a watch. @param changed called with `Self&` when the watch fires
+  /// As `ask`, with a watch. @param changed called with `Self&`, and with the event if it wants that, when the watch fires
   template <class Answered, class Changed>
   void watch(request what, Answered then, Changed changed, urgency how = urgency::call) {
     watch_ = core_.session().submit(std::move(what), unless_stale(std::move(then)),
-                                    unless_stale([changed](Self& self, watch_event) {
+                                    unless_stale([changed](Self& self, watch_event event) {
                                       self.conversation::watch_ = {};
-                                      std::invoke(changed, self);
+                                      if constexpr (std::is_invocable_v<const Changed&, Self&, watch_event>) {
+                                        std::invoke(changed, self, event);
+                                      } else {
+                                        std::invoke(changed, self);
+                                      }
                                     }),
                                     how);
   }
+  bool watching() const noexcept { return watch_.number != 0; }
   /// Ends the watch, and nothing else.
   void unwatch() { core_.session().forget(watch_); }
 

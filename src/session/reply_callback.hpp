@@ -66,7 +66,7 @@ class unless_stale {
   template <class... With>
   void operator()(With&&... with) {
     const auto self = locked(asker_);
-    if (self && (*self).*step_ == begun_) what_(*self, with...);
+    if (self && (*self).*step_ == begun_) std::invoke(what_, *self, with...);
   }
 
  private:

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "queue/predecessor.hpp"
+
+#include <utility>
+
+#include "base/path.hpp"
+#include "queue/record.hpp"
+
+namespace latchkey::detail {
+
+predecessor::predecessor(client_core& core, follower& who, std::shared_ptr<const std::string> path, const rule& mine,
+                         std::string name, std::uint32_t ahead, peers* by)
+    : conversation{core},
+      who_{&who},
+      path_{std::move(path)},
+      kind_{&mine},
+      name_{std::move(name)},
+      ahead_{ahead},
+      peers_{by} {}
+
+predecessor::~predecessor() {
+  anew();
+  if (peers_ != nullptr && who_ != nullptr) peers_->unsubscribe(own_name());
+}
+
+void predecessor::await() {
+  if (!subscribe()) watch();
+}
+
+std::string predecessor::own_name() const { return std::string{last_component(who_->node())}; }
+
+// Its node ----------
+
+/// One watch, so no herd. `get`, since an `exists` watch on a missing node would stay for ever.
+void predecessor::watch() {
+  conversation::watch({.kind = operation::get, .path = join(*path_, name_)}, &predecessor::on_read,
+                      [](predecessor& self, watch_event event) {
+                        if (event == watch_event::deleted) return self.gone();
+                        if (self.who_ != nullptr) self.watch();  // only its data has changed
+                      });
+}
+
+void predecessor::on_read(const reply& read) {
+  if (read.code == reply_code::ok) return learn(read);
+  if (read.code == reply_code::no_node) return gone();
+  if (who_ != nullptr) who_->on_ahead_unseen(read.code);
+}
+
+/// Names ahead only ever disappear, with one exception: an entry that becomes one of another kind keeps its number.
+void predecessor::gone() {
+  if (core().peers()) core().peers()->departures().gone(*path_, name_);
+  if (who_ != nullptr) who_->on_ahead_gone(ahead_ == 1 && !kind_->may_be_back(*rival_of(*kind_, name_)->kind));
+}
+
+// By datagram ----------
+
+/// @returns whether the release is expected soon, or else `on_no_release`.
+bool predecessor::subscribe() { return peers_ != nullptr && peers_->subscribe(*this, *path_, own_name(), name_); }
+
+/// Only data written by the creator of the node counts: others may be allowed to write but not to delete.
+void predecessor::learn(const reply& read) {
+  if (peers_ == nullptr || who_ == nullptr || released_ || read.stat.version != 0) return;
+  auto advert = read_advert(read.data);
+  if (!advert) return;
+  peers_->learn(*path_, name_, std::move(*advert));
+  subscribe();
+}
+
+void predecessor::on_released(const std::string& /*ahead*/) {
+  const auto self = shared_from_this();
+  released_ = true;
+  who_->on_ahead_released();
+}
+
+void predecessor::on_next() { who_->on_next(); }
+
+/// In a fast sequence of hand-offs a watch would be one request and one event for nothing.
+void predecessor::on_no_release() {
+  if (watching()) return;
+  if (connected()) return watch();
+  const auto self = shared_from_this();
+  who_->on_ahead_unseen(reply_code::not_sent);
+}
+
+void predecessor::see_off() {
+  peers_->unsubscribe(own_name());
+  who_ = nullptr;
+  ++peers_->counts().admitted;
+  peers_->departures().expect(*path_, name_, core().session().info().timeout / 8,
+                              [self = shared_from_this()] { self->end_overdue(); });
+}
+
+void predecessor::end_overdue() {
+  anew();
+  if (core().failed()) return;
+  const auto node = join(*path_, name_);
+  if (!connected()) return core().reaper().remove_alone(node);
+  core().session().submit({.kind = operation::get, .path = node}, [&core = core(), node](const reply& read) {
+    if (read.code != reply_code::no_node) core.reaper().remove_alone(node);
+  });
+}
+
+}  // namespace latchkey::detail
