@@ -38,14 +38,14 @@ void lease_keeper::add(holder& who, time_point now) {
   if (std::exchange(mine.next, false)) --expecting_;
   if (!deadline_timer_) await_deadline();
   if (clock_.wants_proof(now)) prove_if_due();
-  beat_by(now + clock_.beat_interval(true));
+  beat_by(clock_.next_sync(now, true));
 }
 
 void lease_keeper::ask(holder& who) {
   if (std::exchange(enter(who).asking, true)) return;
   ++asking_;
   prove_if_due();
-  beat_by(monitor_.now() + clock_.beat_interval(true));
+  beat_by(clock_.next_sync(monitor_.now(), true));
 }
 
 void lease_keeper::expect(holder& who) {
@@ -53,7 +53,7 @@ void lease_keeper::expect(holder& who) {
   ++expecting_;
   const auto now = monitor_.now();
   if (clock_.wants_proof(now)) prove_if_due();
-  beat_by(now + clock_.beat_interval(true));
+  beat_by(clock_.next_sync(now, true));
 }
 
 void lease_keeper::remove(holder& who) {
@@ -164,7 +164,7 @@ void lease_keeper::on_answered(evidence what, time_point sent) {
 
 void lease_keeper::send_beat() {
   const auto now = monitor_.now();
-  beat_by(now + clock_.beat_interval(busy()));
+  beat_by(clock_.next_sync(now, busy()));
   if (!session_.connected() || (timing_.trusts_network && !busy())) return;
   // A slow quorum makes syncs slow, too: then a read is answered first, and the sync that relays it goes as soon as it
   // may, not a beat later.

@@ -185,8 +185,12 @@ class liveness_clock {
   /// @returns when a holder should begin to worry: a proof is overdue.
   time_point suspect_at() const noexcept { return after(valid_until(), -timing_.timeout / 12); }
 
-  /// @returns whether there is enough left of the lease to give a grant with.
-  bool fresh(time_point now) const noexcept { return valid_until() > now + timing_.timeout / 8; }
+  /// @returns whether there is enough left of the lease to give a grant with. After an outage that the connection has
+  /// survived, all that was on its way is answered at once: then the lease may end before another R can follow.
+  bool fresh(time_point now) const noexcept {
+    const auto until = valid_until();
+    return until > now + timing_.timeout / 8 && (timing_.trusts_network || until > renewable_at());
+  }
 
   /// A holder is to be warned when less than `before` is left, the longest of all; zero: none.
   /// @pre at most `session_timing::longest_warning()`
@@ -216,6 +220,14 @@ class liveness_clock {
     return timing_.timeout / (hurries ? 12 : holding ? 8 : 6);
   }
 
+  /// @returns when to send the next sync: at the next beat; for holders as soon as it can be an R, if the lease may not
+  /// last for a beat and two round trips more.
+  time_point next_sync(time_point now, bool holding) const noexcept {
+    const auto beat = now + beat_interval(holding);
+    const auto ready = renewable_at();
+    return holding && ready > now && valid_until() < beat + timing_.timeout / 12 ? std::min(beat, ready) : beat;
+  }
+
   const session_timing& timing() const noexcept { return timing_; }
 
  private:
@@ -227,6 +239,15 @@ class liveness_clock {
   static constexpr time_point unknown = time_point::min();
   static constexpr std::size_t most_answers = 64;
   static time_point after(time_point from, duration time) noexcept { return from == unknown ? unknown : from + time; }
+
+  /// @returns from when on a sync can be an R that makes the lease longer; a past time if no C is there to say so.
+  time_point renewable_at() const noexcept {
+    if (!relayed_.empty() && relayed_.back().since > known_) return known_;
+    for (const auto& each : heard_) {
+      if (each.since > known_) return each.answered + timing_.ping_gap();
+    }
+    return known_;
+  }
 
   void restart(const session_timing& timing) {
     const auto reserve = reserve_;

@@ -108,6 +108,30 @@ TEST_SUITE("lease") {
     }
   }
 
+  TEST_CASE("what is granted after an outage of the network that the connection has survived is kept") {
+    for (const auto tick : {0s, 4s, 8s}) {
+      for (auto lasts = 1'000ms; lasts < 15s; lasts += 100ms) {
+        CAPTURE(tick.count());
+        CAPTURE(lasts.count());
+        auto options = with_timeout(24s);
+        options.server_tick = tick;
+        lone_client w{options};
+        REQUIRE(w.locked_within(1s));
+        w.time.run_for(50s);
+        const auto before = w.held();
+        w.client.connector().latest()->open_hole(lasts);
+        w.time.run_for(lasts + 20ms);
+        if (!before) {
+          w.lock.leave(1, contender_kind::lock);
+          REQUIRE(w.locked_within(24s));
+        }
+        const auto held = w.held();
+        w.time.run_for(48s);
+        CHECK(held);
+      }
+    }
+  }
+
   TEST_CASE("a client that is told not to keep its lease ready is silent, and locks at once all the same") {
     lone_client w{with_timeout(12s, false)};
     w.time.run_for(60s);
