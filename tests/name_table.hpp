@@ -13,6 +13,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +40,7 @@ class name_table {
     names_.erase(name);
     write_zone();
   }
-  /// Nothing is said of this name until `release()`.
+  /// Nothing is said of names that end so until `release()`.
   void hold_back(std::string name) {
     const std::lock_guard lock{mutex_};
     held_back_ = std::move(name);
@@ -50,7 +51,12 @@ class name_table {
   }
   void wait_until_asked_for_what_is_held_back() {
     std::unique_lock lock{mutex_};
-    changed_.wait(lock, [this] { return waiting_ > 0; });
+    changed_.wait(lock, [this] { return !waiting_.empty(); });
+  }
+  /// @returns the names that are held back from who has asked, one for each time.
+  std::vector<std::string> asked() {
+    const std::lock_guard lock{mutex_};
+    return {waiting_.begin(), waiting_.end()};
   }
 
   /// @returns the file for the name server; empty when there is none.
@@ -58,10 +64,13 @@ class name_table {
 
   std::vector<std::string> ask(const std::string& name) {
     std::unique_lock lock{mutex_};
-    ++waiting_;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return held_back_ != name; });
-    --waiting_;
+    const auto is_told = [&] { return held_back_.empty() || !name.ends_with(held_back_); };
+    if (!is_told()) {
+      const auto self = waiting_.insert(name);
+      changed_.notify_all();
+      changed_.wait(lock, is_told);
+      waiting_.erase(self);
+    }
     const auto found = names_.find(name);
     return found == names_.end() ? std::vector<std::string>{} : found->second;
   }
@@ -88,7 +97,7 @@ class name_table {
   std::condition_variable changed_;
   std::map<std::string, std::vector<std::string>> names_;
   std::string held_back_;
-  int waiting_ = 0;
+  std::multiset<std::string> waiting_;
 };
 
 }  // namespace latchkey::testing

@@ -40,8 +40,9 @@ class simulated_servers;
 /// grants have ended, and `close()`, `unlock()` and destructors do nothing. The child may make a client of its own.
 class LATCHKEY_EXPORT client {
  public:
-  /// Resolves the host names, then connects in the background. Names are resolved again while there is no connection:
-  /// servers may move. One that does not resolve keeps the addresses that it had.
+  /// Resolves the host names, then connects in the background; one that resolves is enough. Names are resolved again
+  /// while there is no connection: servers may move. One that does not resolve keeps the addresses that it had, and one
+  /// that is slow to look up holds up no other.
   /// @param connect_string "host:port,host:port/chroot". The port may be left out; then it is 2181. A missing chroot is
   /// created.
   /// @throws error bad_connect_string, bad_option, unresolvable_host, unsupported

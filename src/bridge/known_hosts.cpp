@@ -2,6 +2,7 @@
 #include "bridge/known_hosts.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <utility>
 
@@ -20,84 +21,89 @@ std::string to_list(std::vector<std::string> addresses) {
   return to_server_list(std::move(addresses), random);
 }
 
-void say(const std::string& failure) {
-  log(log_level::warning, "some hosts of the connect string do not resolve; connecting to the others",
-      {{"cause", failure}});
-}
+/// For which names that are slow are waited for when others have an answer: a server list without them is one that most
+/// clients of an ensemble would share.
+constexpr auto moment = std::chrono::milliseconds{250};
 
 }  // namespace
 
 known_hosts::known_hosts(const std::vector<std::string>& names) {
-  for (const auto& each : names) hosts_.push_back({.name = each});
-}
-
-known_hosts::servers known_hosts::look_up_all(std::uint64_t epoch, const std::vector<std::string>& without) {
-  for (auto& each : hosts_) {  // neither grows nor shrinks; a name never changes
-    std::string failure;
-    auto found = resolve({each.name}, failure);
-    const std::lock_guard lock{mutex_};
-    learn(each, std::move(found), std::move(failure));
+  for (const auto& each : names) {
+    auto& added = hosts_.emplace_back(host{.name = each});
+    if (are_addresses({each})) added.addresses = resolve({each}, added.failure);
   }
-  servers all;
-  {
-    const std::lock_guard lock{mutex_};
-    without_ = without;
-    auto found = addresses();
-    all = {to_list(found), failures()};
-    if (epoch != 0) {
-      epoch_ = epoch;
-      given_ = std::move(found);
-    }
-  }
-  if (!all.failure.empty() && !all.list.empty()) say(all.failure);
-  return all;
 }
 
 std::size_t known_hosts::begin_round(std::size_t most) {
   const std::lock_guard lock{mutex_};
-  std::size_t asked = 0;
   std::size_t due = 0;
   for (auto& each : hosts_) {
     each.is_due = !each.is_asked && !are_addresses({each.name});
-    asked += each.is_asked ? 1 : 0;
     due += each.is_due ? 1 : 0;
   }
-  return std::min(due, most - std::min(most, asked));
+  const auto further = std::min(due, most - std::min(most, threads_));
+  threads_ += further;
+  return further;
 }
 
-std::optional<std::size_t> known_hosts::take() {
-  const std::lock_guard lock{mutex_};
-  const auto next = std::find_if(hosts_.begin(), hosts_.end(), [](const host& each) { return each.is_due; });
-  if (next == hosts_.end()) return std::nullopt;
-  next->is_due = false;
-  next->is_asked = true;
-  return static_cast<std::size_t>(next - hosts_.begin());
-}
-
-std::optional<known_hosts::answer> known_hosts::look_up_next(std::uint64_t epoch) {
-  const auto taken = take();
-  if (!taken) return std::nullopt;
-  auto& about = hosts_[*taken];
-  std::string failure;
-  auto found = resolve({about.name}, failure);
+std::optional<known_hosts::answer> known_hosts::look_up_next() {
   std::unique_lock lock{mutex_};
-  about.is_asked = false;
-  const bool is_news = !failure.empty() && failure != about.failure;
-  learn(about, std::move(found), failure);
-  auto now = addresses();
-  answer with;
-  if (epoch == epoch_ && !now.empty() && now != given_) {
-    given_ = std::move(now);
-    with.moved = to_list(given_);
+  const auto about = std::find_if(hosts_.begin(), hosts_.end(), [](const host& each) { return each.is_due; });
+  if (about == hosts_.end()) {
+    lock.unlock();
+    go_without(1);
+    return std::nullopt;
   }
+  about->is_due = false;
+  about->is_asked = true;
   lock.unlock();
-  if (is_news) say(failure);
+  std::string failure;
+  auto found = resolve({about->name}, failure);
+  lock.lock();
+  about->is_asked = false;
+  about->failure = std::move(failure);
+  if (!found.empty()) about->addresses = std::move(found);
+  say_failures();
+  answer with;
+  auto now = addresses();
+  if (epoch_ != 0 && !now.empty() && now != given_) {
+    given_ = std::move(now);
+    with = {to_list(given_), epoch_};
+  }
+  changed_.notify_all();
   return with;
 }
 
-void known_hosts::learn(host& about, std::vector<std::string> addresses, std::string failure) {
-  if (!addresses.empty()) about.addresses = std::move(addresses);
-  about.failure = std::move(failure);
+void known_hosts::go_without(std::size_t threads) {
+  const std::lock_guard lock{mutex_};
+  threads_ -= threads;
+  changed_.notify_all();
+}
+
+known_hosts::servers known_hosts::wait_for_servers(std::uint64_t epoch, const std::vector<std::string>& without) {
+  std::unique_lock lock{mutex_};
+  without_ = without;
+  const auto is_over = [this] { return threads_ == 0 || stopped_; };
+  changed_.wait_for(lock, moment, is_over);
+  changed_.wait(lock, [&] { return is_over() || !addresses().empty(); });
+  for (auto& each : hosts_) {
+    const bool is_unknown = each.addresses.empty() && each.failure.empty();
+    if (is_unknown) each.failure = fmt::format("{}: no name server has answered yet", each.name);
+  }
+  say_failures();
+  auto found = addresses();
+  servers all{to_list(found), failures()};
+  if (epoch > epoch_) {
+    epoch_ = epoch;
+    given_ = std::move(found);
+  }
+  return all;
+}
+
+void known_hosts::stop_waiting() {
+  const std::lock_guard lock{mutex_};
+  stopped_ = true;
+  changed_.notify_all();
 }
 
 /// @returns those of all hosts, sorted, each once.
@@ -118,6 +124,19 @@ std::string known_hosts::failures() const {
     if (!each.failure.empty()) all.push_back(each.failure);
   }
   return fmt::format("{}", fmt::join(all, "; "));
+}
+
+/// Each once. When no host has an address, that is said by who wants one.
+void known_hosts::say_failures() {
+  if (addresses().empty()) return;
+  std::vector<std::string> news;
+  for (auto& each : hosts_) {
+    if (each.failure != each.said && !each.failure.empty()) news.push_back(each.failure);
+    each.said = each.failure;
+  }
+  if (news.empty()) return;
+  log(log_level::warning, "some hosts of the connect string do not resolve; connecting to the others",
+      {{"cause", fmt::format("{}", fmt::join(news, "; "))}});
 }
 
 }  // namespace latchkey::detail

@@ -172,7 +172,7 @@ struct connector_options {
 /// Hears of the opening of a session, on a thread of the connector, never inside `open`.
 class connector_listener : public znodes_listener {
  public:
-  /// The names of the hosts have been looked up: the session is asked for from now on.
+  /// Servers are known: the session is asked for from now on.
   virtual void on_opening(std::uint64_t /*epoch*/) {}
 
   /// @param session nothing when it could not be opened (names that do not resolve): try again later. Without a
@@ -180,7 +180,8 @@ class connector_listener : public znodes_listener {
   /// Events of the session may come before this.
   virtual void on_opened(std::uint64_t epoch, std::unique_ptr<znodes> session, std::string failure) = 0;
 
-  /// The names of the hosts resolve to other addresses than this session has been given so far.
+  /// The names of the hosts resolve to other addresses than this session has been given so far. As events, it may come
+  /// before `on_opened`.
   /// @param servers all of them, for `znodes::use_servers`
   virtual void on_moved(std::uint64_t /*epoch*/, const std::string& /*servers*/) {}
 
@@ -194,14 +195,16 @@ class connector {
   /// Waits for what was opened and retired: afterwards no listener is called.
   virtual ~connector() = default;
 
-  /// @param epoch 0: of a second session beside that of the listener of `look_for_moved_hosts`
+  /// Asks the name servers, and does not wait for those that are slow when others tell of a server.
+  /// @param epoch 0: of a second session beside that of another listener. Otherwise `on_moved` is told of what is found
+  /// later.
   /// @param without addresses of servers that this session is not to be given
   virtual void open(std::uint64_t epoch, connector_listener& listener,
                     const std::vector<std::string>& without = {}) = 0;
 
   /// Asks the name servers again; `on_moved` is called when there are other servers than the session was given, each
   /// time that a name has told of some.
-  virtual void look_for_moved_hosts(std::uint64_t /*epoch*/, connector_listener& /*listener*/) {}
+  virtual void look_for_moved_hosts() {}
 
   /// Closes a session in the background: a connected one is ended at the ensemble, with its ephemeral nodes.
   /// `on_closed` runs afterwards on a thread of the connector: no event and no reply of that session can come any more.

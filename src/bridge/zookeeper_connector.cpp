@@ -21,12 +21,16 @@ namespace {
 /// Names that are looked up at once: one that is slow holds up no other, and a long connect string is no burst of threads.
 constexpr std::size_t most_at_once = 8;
 
+/// @returns why there is no server; empty when there is one, or it is to be done without.
+std::string failure_of(const known_hosts::servers& found) {
+  if (found.failure.empty() || !found.list.empty()) return {};
+  return fmt::format("no host of the connect string resolves ({})", found.failure);
+}
+
 void open_handle(std::uint64_t epoch, connector_listener& listener, const handle_options& options,
                  const known_hosts::servers& found) {
   if (found.list.empty()) {
-    auto failure = found.failure.empty() ? std::string{}
-                                         : fmt::format("no host of the connect string resolves ({})", found.failure);
-    return listener.on_opened(epoch, nullptr, std::move(failure));
+    return listener.on_opened(epoch, nullptr, failure_of(found));
   }
   auto handle = std::make_unique<zookeeper_handle>(epoch, listener, options);
   listener.on_opening(epoch);
@@ -59,30 +63,47 @@ zookeeper_connector::zookeeper_connector(connector_options options)
   set_client_log_level();
 }
 
-zookeeper_connector::~zookeeper_connector() = default;
+zookeeper_connector::~zookeeper_connector() { hosts_->stop_waiting(); }
 
 void zookeeper_connector::open(std::uint64_t epoch, connector_listener& listener,
                                const std::vector<std::string>& without) {
+  if (epoch != 0) session_ = &listener;
+  look_for_moved_hosts();
   helpers_.run_in_halves([epoch, &listener, hosts = hosts_, options = options_, without]() -> std::function<void()> {
-    auto found = hosts->look_up_all(epoch, without);
+    auto found = hosts->wait_for_servers(epoch, without);
     return [epoch, &listener, options, found = std::move(found)] { open_handle(epoch, listener, *options, found); };
   });
 }
 
-void zookeeper_connector::look_for_moved_hosts(std::uint64_t epoch, connector_listener& listener) {
-  for (auto threads = hosts_->begin_round(most_at_once); threads > 0; --threads) look_up_next(epoch, listener);
+void zookeeper_connector::ask_name_servers(std::function<void(std::string failure)> answer) {
+  look_for_moved_hosts();
+  helpers_.run_in_halves([hosts = hosts_, answer = std::move(answer)]() -> std::function<void()> {
+    return [answer, failure = failure_of(hosts->wait_for_servers(0, {}))] { answer(failure); };
+  });
+}
+
+void zookeeper_connector::look_for_moved_hosts() {
+  for (auto threads = hosts_->begin_round(most_at_once); threads > 0; --threads) {
+    try {
+      look_up_next();
+    } catch (const std::system_error&) {
+      hosts_->go_without(threads);
+      throw;
+    }
+  }
 }
 
 /// Each answer is used when it comes.
-void zookeeper_connector::look_up_next(std::uint64_t epoch, connector_listener& listener) {
-  helpers_.run_in_halves([this, epoch, &listener, hosts = hosts_]() -> std::function<void()> {
-    auto answer = hosts->look_up_next(epoch);
-    return [this, epoch, &listener, answer = std::move(answer)] {  // the connector is still there
+void zookeeper_connector::look_up_next() {
+  helpers_.run_in_halves([this, hosts = hosts_]() -> std::function<void()> {
+    auto answer = hosts->look_up_next();
+    return [this, answer = std::move(answer)] {  // the connector is still there
       if (!answer) return;
-      if (!answer->moved.empty()) listener.on_moved(epoch, answer->moved);
+      if (!answer->moved.empty()) session_.load()->on_moved(answer->epoch, answer->moved);
       try {
-        look_up_next(epoch, listener);
-      } catch (const std::system_error&) {  // no thread: in the next round
+        look_up_next();
+      } catch (const std::system_error&) {  // in the next round
+        hosts_->go_without(1);
       }
     };
   });

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/secrets.hpp"
-#include "bridge/blocked_signals.hpp"
 #include "bridge/resolver.hpp"
 #include "bridge/udp_port.hpp"
 #include "bridge/zookeeper_connector.hpp"
@@ -85,34 +83,22 @@ struct wiped_at_end {
   }
 };
 
-/// Whether the host names resolve: asked on a thread that may wait for a name server long after the client has given up.
-struct resolution {
-  explicit resolution(std::vector<std::string> names) : hosts{std::move(names)} {}
-
-  const std::vector<std::string> hosts;
-  std::string failure;
-  bool resolved = false;
-  std::atomic<bool> answered{false};  // written after those
-  detail::wait_point point;
-
-  void ask() {
-    resolved = !detail::resolve(hosts, failure).empty();
-    answered = true;
-    point.notify();
-  }
-};
-
 /// However short `connect_timeout` is.
 constexpr std::chrono::milliseconds least_for_name_servers{1000};
 
-/// On a thread of its own: a fiber that waits for name servers does not stop its neighbours.
-void require_resolvable(detail::monitor& own, std::vector<std::string> hosts, detail::duration timeout) {
-  if (detail::are_addresses(hosts)) return;
-  const auto asked = std::make_shared<resolution>(std::move(hosts));
-  {
-    const detail::blocked_signals none;
-    std::thread{[asked] { asked->ask(); }}.detach();
-  }
+/// On threads of their own: a fiber that waits for name servers does not stop its neighbours.
+void require_resolvable(detail::monitor& own, detail::zookeeper_connector& opener, detail::duration timeout) {
+  struct resolution {
+    std::string failure;
+    std::atomic<bool> answered{false};  // written after that
+    detail::wait_point point;
+  };
+  const auto asked = std::make_shared<resolution>();
+  opener.ask_name_servers([asked](std::string failure) {
+    asked->failure = std::move(failure);
+    asked->answered = true;
+    asked->point.notify();
+  });
   auto timer = own.run([&] { return own.in(timeout, [&own, asked] { own.wake({asked, &asked->point}); }); });
   asked->point.wait();
   own.run([&] { own.cancel(timer); });
@@ -122,10 +108,8 @@ void require_resolvable(detail::monitor& own, std::vector<std::string> hosts, de
                             "client_options::connect_timeout",
                             ceil_ms(timeout))};
   }
-  if (!asked->resolved) {
-    throw error{errc::unresolvable_host,
-                fmt::format("no host of the connect string resolves ({}); check the names and the name servers",
-                            asked->failure)};
+  if (!asked->failure.empty()) {
+    throw error{errc::unresolvable_host, fmt::format("{}; check the names and the name servers", asked->failure)};
   }
 }
 
@@ -181,12 +165,13 @@ client::client(std::string connect_string, client_options options) {
   auto monitor = std::make_shared<detail::monitor>(&boottime_clock::now);
   auto port =
       options.peers ? std::make_unique<detail::udp_port>(options.peers->listen, options.peers->advertise) : nullptr;
+  auto& names = *opener;
   auto* const receiving = port.get();
   core_ = {new detail::client_core{std::move(options), servers, std::move(monitor), std::move(opener), std::move(port)},
            &destroy_unless_forked};
   core_->start_timers(receiving);
   const auto patience = std::max<std::chrono::milliseconds>(core_->options().connect_timeout, least_for_name_servers);
-  require_resolvable(core_->monitor(), std::move(servers.hosts), patience);
+  if (!detail::are_addresses(servers.hosts)) require_resolvable(core_->monitor(), names, patience);
   core_->monitor().run([this] { core_->open(); });
 }
 

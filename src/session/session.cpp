@@ -54,6 +54,7 @@ void session::open() {
   watched_ = false;
   moved_at_ = {};  // it is opened with what the names resolve to now
   connected_early_.reset();
+  moved_early_.clear();
   ++opening_;
   try {
     connector_.open(epoch_, *this, without_);
@@ -99,6 +100,7 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
     }
     handle_ = std::move(opened);
     failures_ = 0;
+    if (!moved_early_.empty()) use_servers(std::exchange(moved_early_, {}));
     without_connection_since_ = monitor_.now();
     look_for_moved_hosts();
     if (const auto early = std::exchange(connected_early_, std::nullopt)) become_connected(*early);
@@ -232,7 +234,7 @@ void session::look_for_moved_hosts() {
       return end(session_end::expired);
     }
     try {
-      connector_.look_for_moved_hosts(epoch_, *this);
+      connector_.look_for_moved_hosts();
     } catch (const std::system_error& failed) {
       log(log_level::warning, "no thread could be started to resolve the host names; trying again later",
           {{"cause", failed.what()}});
@@ -252,12 +254,17 @@ bool session::stays_without_servers() const {
 
 void session::on_moved(std::uint64_t epoch, const std::string& servers) {
   monitor_.run([&] {
-    if (epoch != epoch_ || closing_ || !handle_) return;
-    log(log_level::info, "the host names resolve to other servers now; trying those",
-        {{"servers", servers.substr(0, most_said)}});
-    moved_at_ = monitor_.now();
-    handle_->use_servers(servers);
+    if (epoch != epoch_ || closing_) return;
+    if (!handle_) return void(moved_early_ = servers);
+    use_servers(servers);
   });
+}
+
+void session::use_servers(const std::string& servers) {
+  log(log_level::info, "the host names resolve to other servers now; trying those",
+      {{"servers", servers.substr(0, most_said)}});
+  moved_at_ = monitor_.now();
+  handle_->use_servers(servers);
 }
 
 void session::end(session_end why, std::vector<std::string> without) {

@@ -161,6 +161,7 @@ class session final : connector_listener {
   void become_connected(session_info info);
   void become_disconnected();
   void look_for_moved_hosts();
+  void use_servers(const std::string& servers);
   bool stays_without_servers() const;
   void look_into_refusals();
   void stop_looking_into_refusals();
@@ -211,6 +212,7 @@ class session final : connector_listener {
   bool answered_ = false;
   int opening_ = 0;                              // how many `on_opened` are still to come
   std::optional<session_info> connected_early_;  // before we have heard that it was opened
+  std::string moved_early_;                      // servers that are to be used then
   std::vector<std::string> without_;             // servers that refuse the wanted session timeout
   std::chrono::milliseconds given_{};            // the longest timeout that those grant
   silence silence_;

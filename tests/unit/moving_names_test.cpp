@@ -14,6 +14,7 @@
 
 #include <latchkey/client.hpp>
 
+#include "bridge/known_hosts.hpp"
 #include "log_lines.hpp"
 #include "name_table.hpp"
 #include "session/client_core.hpp"
@@ -96,6 +97,59 @@ TEST_SUITE("moving names") {
     CHECK(lost->is_back_in_its_session());
     lost.reset();  // closes, and does not wait for the name either
     names().release();
+  }
+
+  TEST_CASE("a name that is slow holds up no new client, and its servers are tried when it is known") {
+    auto known = server();
+    names().set("known.test", {known->address()});
+    names().hold_back("slow.test");
+    std::optional<client> owner{std::in_place, "slow.test:1,known.test:1", short_sessions()};
+    REQUIRE(owner->wait_for_connection(long_enough));
+    const auto session = owner->session_id();
+    const auto living = server();
+    names().set("slow.test", {living->address()});
+    names().release();
+    known.reset();
+    REQUIRE(disconnected(*owner, 1));
+    REQUIRE(owner->wait_for_connection(long_enough));
+    CHECK(owner->session_id() == session);
+  }
+
+  TEST_CASE("nor a new session, which is given the addresses that the name had") {
+    auto before = server();
+    names().set("slow.test", {before->address()});
+    names().set("other.test", {nowhere});
+    std::optional<lost_client> lost{std::in_place, "slow.test:1,other.test:1", before};
+    zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // so it begins with one
+    names().hold_back("slow.test");
+    names().wait_until_asked_for_what_is_held_back();
+    const auto living = server();
+    names().set("other.test", {living->address()});
+    CHECK(lost->owner.wait_for_connection(long_enough));
+    CHECK(living->sessions() == 1);
+    lost.reset();
+    names().release();
+  }
+
+  TEST_CASE("no more name servers are waited for at once than was said, and no name is asked while its answer is due") {
+    detail::known_hosts hosts{{"1.slow.test:1", "2.slow.test:1", "3.slow.test:1", "known.test:1", "127.0.0.1:2"}};
+    names().set("known.test", {nowhere});
+    names().hold_back("slow.test");
+    const auto look_up = [&] {
+      while (hosts.look_up_next()) continue;
+    };
+    std::vector<std::thread> threads;
+    for (auto count = hosts.begin_round(2); count > 0; --count) threads.emplace_back(look_up);
+    while (names().asked().size() < 2) std::this_thread::yield();
+    CHECK(threads.size() == 2);
+    CHECK(hosts.begin_round(2) == 0);
+    for (auto count = hosts.begin_round(4); count > 0; --count) threads.emplace_back(look_up);
+    CHECK(threads.size() == 4);
+    while (names().asked().size() < 3) std::this_thread::yield();
+    CHECK(names().asked() == std::vector<std::string>{"1.slow.test", "2.slow.test", "3.slow.test"});
+    CHECK(hosts.wait_for_servers(1, {"127.0.0.1:2"}).list == nowhere);
+    names().release();
+    for (auto& each : threads) each.join();
   }
 
   TEST_CASE("a session whose name was slow to look up begins after that: its first lease is no shorter") {

@@ -54,6 +54,15 @@ TEST_SUITE("session") {
     CHECK(w.opener->openings.size() == 1);
   }
 
+  TEST_CASE("those that a slow name server tells of before the session has been opened are used when it has been") {
+    connected_client w;
+    w.opener->expires();
+    w.opener->moves("10.0.0.4:2181");
+    CHECK(w.opener->servers.empty());
+    w.opener->opens();
+    CHECK(w.opener->servers == "10.0.0.4:2181");
+  }
+
   TEST_CASE("if they do not let it in for longer than a session lasts, a new session begins") {
     connected_client w;
     w.opener->disconnects();

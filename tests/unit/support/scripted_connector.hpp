@@ -34,7 +34,7 @@ class scripted_connector final : public detail::connector {
     if (epoch == detail::side_handle::epoch) return;  // it gets to no server
     openings.push_back({epoch, &listener, without});
   }
-  void look_for_moved_hosts(std::uint64_t, detail::connector_listener&) override { ++look_ups; }
+  void look_for_moved_hosts() override { ++look_ups; }
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override {
     session.reset();
     closings.push_back(std::move(on_closed));
