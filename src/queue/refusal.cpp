@@ -57,6 +57,13 @@ failure refusal(client_core& core, reply_code code, std::string_view permissions
                       named),
           {}};
     case reply_code::too_large:
+      if (!core.session().refused_for_size()) {
+        return {errc::too_large,
+                fmt::format("a request of {} bytes fails for a minute, as each of {} connections has ended on which it "
+                            "was sent, though the servers take as much; see their logs",
+                            core.session().refused_bytes(), core.session().refused_after()),
+                {}};
+      }
       return {
           errc::too_large,
           fmt::format("a request of {} bytes fails, as each of {} connections has ended on which as much was sent, so "

@@ -86,6 +86,7 @@ class request_limit {
     if (fails_for_size(whom.bytes)) return connections_;
     return doubt_.refused && doubt_.shape == whom && now < doubt_.not_before ? doubt_.connections : 0;
   }
+  bool fails_for_size(std::size_t bytes) const noexcept { return limit_ != 0 && bytes >= limit_; }
   /// @returns whether the servers are to be asked again because of such a request.
   bool is_old(std::size_t bytes, time_point now) const noexcept {
     return fails_for_size(bytes) && asked_ == 0 && now >= learned_at_ + learned_for;
@@ -121,7 +122,6 @@ class request_limit {
   void ask_for_more() noexcept {
     if (asked_ == 0 && limit_ != 0 && limit_ - largest_taken_ > limit_ / 8) asked_ = (largest_taken_ + limit_) / 2;
   }
-  bool fails_for_size(std::size_t bytes) const noexcept { return limit_ != 0 && bytes >= limit_; }
   std::size_t largest_taken_ = 0;
   std::size_t asked_ = 0;
   std::size_t limit_ = 0;

@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "bridge/monitor.hpp"
@@ -79,6 +80,8 @@ class session final : connector_listener {
   /// Of the request that was answered last with `too_large`: its size, and how many connections have shown that it fails.
   std::size_t refused_bytes() const noexcept { return refused_bytes_; }
   unsigned refused_after() const noexcept { return refused_after_; }
+  /// @returns whether it fails for its size; otherwise the servers take as much, and it ends each connection all the same.
+  bool refused_for_size() const noexcept { return limit_.fails_for_size(refused_bytes_); }
   /// @returns how large a request should be at most that can be divided.
   std::size_t most_bytes() const noexcept { return limit_.most(std::size_t{256} * 1024); }
   /// Of the current session; all zero when there is none.
@@ -181,6 +184,7 @@ class session final : connector_listener {
   void send_waiting();
   bool is_held_back(const waiting& next);
   reply_code refusal_of(const waiting& next);
+  void say_refused(const waiting& which, unsigned connections);
   void blame_for_end(const pending& request);
   void ask_for_limit();
   void on_limit_told(std::size_t bytes, size_question::verdict what);
@@ -221,6 +225,7 @@ class session final : connector_listener {
   request_shape largest_lost_;  // of the requests without an answer, at the end of a connection
   std::size_t refused_bytes_ = 0;
   unsigned refused_after_ = 0;
+  std::pair<request_shape, unsigned> said_{};  // in the log: which is refused, after how many connections
   timer_id held_timer_;
   bool watched_ = false;  // the C client may have watches, to be set again at the next connection
   bool closing_ = false;

@@ -2,6 +2,7 @@
 /// What servers refuse without an answer: requests, and the session.
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 #include "session/session.hpp"
@@ -48,7 +49,19 @@ reply_code session::refusal_of(const waiting& next) {
   if (connections == 0) return reply_code::ok;
   refused_bytes_ = next.shape.bytes;
   refused_after_ = connections;
+  if (!limit_.fails_for_size(next.shape.bytes)) say_refused(next, connections);
   return reply_code::too_large;
+}
+
+/// Of those that fail for their size, the size is told: `say_limit`.
+void session::say_refused(const waiting& which, unsigned connections) {
+  const std::pair news{which.shape, connections};
+  if (std::exchange(said_, news) == news) return;
+  const auto& path = which.what.steps.empty() ? which.what.path : which.what.steps.front().path;
+  log(log_level::error,
+      "a request is not sent any more for a minute, as each connection on which it was sent has ended, though the "
+      "servers take as much",
+      {{"path", path}, {"bytes", which.shape.bytes}, {"connections", connections}});
 }
 
 /// Soon after it was sent: a network that is down ends a connection after much longer.

@@ -134,6 +134,38 @@ TEST_SUITE("oversized requests") {
     CHECK(w.queued(0));
   }
 
+  TEST_CASE("a request that ends each connection, though the servers take its size, is told in the log") {
+    const log_lines log;
+    calm_world w;
+    w.ensemble.create("/q");
+    simulated_lock lock{w.one, "/q", {lock_family::turns}};
+    REQUIRE(w.ends(lock.enter(1, mode), outcome::granted));
+    for (int i = 0; i < 11; ++i) w.one.connector().set_trap(operation::remove, trap::lost_before_effect);
+    lock.leave(1, mode);  // no call waits for the deletion
+    w.time.run_for(30s);
+    const auto told = log.with("a request is not sent any more");
+    REQUIRE(told.size() == 1);
+    CHECK(tells_of(told.front(), "/q/_c_"));
+    CHECK(tells_of(told.front(), "connections=11"));
+    CHECK(w.queued(1));
+    w.time.run_for(1min);
+    w.one.connector().latest()->lose_connection();
+    CHECK(w.queued(0));
+    CHECK(log.all().size() == 1);
+  }
+
+  TEST_CASE("and by the error of its call, which does not speak of its size") {
+    calm_world w;
+    w.ensemble.create("/q");
+    simulated_lock lock{w.one, "/q", {lock_family::turns}};
+    for (int i = 0; i < 11; ++i) w.one.connector().set_trap(operation::create, trap::lost_before_effect);
+    const auto call = lock.enter(1, mode);
+    REQUIRE(w.ends(call, outcome::failed));
+    CHECK(call->why->code == errc::too_large);
+    CHECK(tells_of(call->why->what, "11 connections"));
+    CHECK_FALSE(tells_of(call->why->what, "jute.maxbuffer"));
+  }
+
   TEST_CASE("many locks are held and released though the servers take few nodes at once") {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       CAPTURE(seed);
