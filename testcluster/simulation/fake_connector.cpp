@@ -42,6 +42,29 @@ fake_connector::~fake_connector() {
 void fake_connector::open(std::uint64_t epoch, detail::connector_listener& listener,
                           const std::vector<std::string>& /*without*/) {
   auto& time = ensemble_.time();
+  const auto look_up = ensemble_.plan().look_up.draw(time.random());
+  if (look_up == duration::zero()) return begin(epoch, listener);
+  time.after(look_up, [this, alive = alive_, epoch, &listener] {
+    if (*alive) on_looked_up(epoch, listener);
+  });
+}
+
+void fake_connector::on_looked_up(std::uint64_t epoch, detail::connector_listener& listener) {
+  auto& time = ensemble_.time();
+  if (const auto resumes_at = time.resumes_at(client_->process); resumes_at > time.now()) {
+    return time.at(resumes_at, [this, alive = alive_, epoch, &listener] {
+      if (*alive) on_looked_up(epoch, listener);
+    });
+  }
+  listener.on_opening(epoch);
+  // It may have been stopped while it read the clock, and goes on at the time that it has read.
+  time.at(time.resumes_at(client_->process), [this, alive = alive_, epoch, &listener] {
+    if (*alive) begin(epoch, listener);
+  });
+}
+
+void fake_connector::begin(std::uint64_t epoch, detail::connector_listener& listener) {
+  auto& time = ensemble_.time();
   const auto wait = ensemble_.plan().opening.draw(time.random());
   if (ensemble_.next_open_fails()) {
     time.after(wait, [alive = alive_, epoch, &listener] {

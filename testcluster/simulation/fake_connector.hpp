@@ -42,6 +42,8 @@ class fake_connector final : public detail::connector {
   const std::shared_ptr<fake_client>& client() const noexcept { return client_; }
 
  private:
+  void on_looked_up(std::uint64_t epoch, detail::connector_listener& listener);
+  void begin(std::uint64_t epoch, detail::connector_listener& listener);
   void on_opened(fake_session& opened, std::uint64_t epoch, detail::connector_listener& listener);
 
   fake_ensemble& ensemble_;

@@ -70,6 +70,7 @@ duration fault_plan::slowest_answer(duration timeout) const {
 fault_plan fault_plan::without_faults() const {
   auto calm = *this;
   calm.network.slow = calm.consensus.slow = calm.lag.slow = calm.reconnecting.slow = calm.watch_delay.slow = 0;
+  calm.look_up = {};
   calm.lost_before = calm.lost_after = calm.stuck = calm.unannounced = calm.unresolvable = 0;
   calm.stopped_at_clock = 0;
   for (auto* const each :

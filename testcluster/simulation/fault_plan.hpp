@@ -28,6 +28,7 @@ struct fault_plan {
   delay_range consensus{std::chrono::microseconds{100}, std::chrono::milliseconds{2}};  ///< server to leader to commit
   delay_range lag{std::chrono::nanoseconds{0}, std::chrono::milliseconds{1}};           ///< commit to a server's tree
   delay_range watch_delay{};  ///< of a watch event, on top of `network`
+  delay_range look_up{};      ///< of the host names, before that
   delay_range opening{std::chrono::microseconds{100}, std::chrono::milliseconds{5}};  ///< from `open` to the handle
   delay_range reconnecting{std::chrono::milliseconds{1}, std::chrono::milliseconds{50}};
   duration epoch{};  ///< what the clock of the simulation counts from, since 1970
