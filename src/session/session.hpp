@@ -82,6 +82,8 @@ class session final : connector_listener {
   unsigned refused_after() const noexcept { return refused_after_; }
   /// @returns whether it fails for its size; otherwise the servers take as much, and it ends each connection all the same.
   bool refused_for_size() const noexcept { return limit_.fails_for_size(refused_bytes_); }
+  /// @returns whether large requests wait until the servers have been asked whether they take as much.
+  bool asks_for_limit() const noexcept { return limit_.asked() != 0; }
   /// @returns how large a request should be at most that can be divided.
   std::size_t most_bytes() const noexcept { return limit_.most(std::size_t{256} * 1024); }
   /// Of the current session; all zero when there is none.

@@ -282,10 +282,12 @@ std::optional<unsigned> history::client_of(std::int64_t session) const {
   return std::nullopt;
 }
 
-/// Whether nothing is between a client and the leader but the weather.
+/// Whether nothing is between a client and the leader but the weather. When a connection has ended with the read of a node,
+/// it is sent again once a second handle has asked the servers whether they take as much.
 bool history::reaches_leader(unsigned client) const {
   const auto* const connection = clients_[client]->connector().latest();
-  return connection && connection->connected() && connection->server() && connection->server()->accepts_clients() &&
+  return connection && !clients_[client]->core()->session().asks_for_limit() && connection->connected() &&
+         connection->server() && connection->server()->accepts_clients() &&
          connection->delayed_until() <= time_.now() && time_.resumes_at(clients_[client]->process()) <= time_.now();
 }
 
