@@ -2,7 +2,6 @@
 #include "recipes/rules.hpp"
 
 #include <array>
-#include <string>
 
 #include <fmt/format.h>
 
@@ -53,6 +52,13 @@ void require_lock_path(std::string_view path) {
                           "choose one that does not end with ten digits",
                           name),
               std::string{path}};
+}
+
+void require_not_negative(const char* option, std::chrono::nanoseconds time, const std::string& path) {
+  if (time >= time.zero()) return;
+  const auto ms = std::chrono::floor<std::chrono::milliseconds>(time);
+  throw error{errc::bad_option, fmt::format("the option {} is {} ms; it must not be negative", option, ms.count()),
+              path};
 }
 
 std::optional<position> parse_contender(std::string_view name) noexcept {

@@ -3,8 +3,10 @@
 
 /// The rules of the locks, one for each kind of contender.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "queue/rule.hpp"
@@ -38,6 +40,9 @@ struct position {
 /// @throws error bad_path for one that cannot be the path of a lock, or that a lock at its parent would take for an entry
 /// of a contender, and wait for
 void require_lock_path(std::string_view path);
+
+/// @throws error bad_option for a time, as an option of a lock, that is negative
+void require_not_negative(const char* option, std::chrono::nanoseconds time, const std::string& path);
 
 /// @returns the position of the child with this name; nothing for one that is not a contender (any name is tolerated).
 std::optional<position> parse_contender(std::string_view name) noexcept;

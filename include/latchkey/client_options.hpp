@@ -82,8 +82,8 @@ struct client_options {
   /// How long no server may answer before that is reported, by a warning in the log and to the observer; at least a
   /// second. It also limits how long the constructor waits for name servers, at least a second, and how long a try
   /// waits for the first connection of a client; then it fails (see `errc::unreachable`). Once there has been a
-  /// connection, a try waits for the ensemble's answer at most this long, unless this is zero, and at most half of the
-  /// session timeout. A try that first reads what the users of its path have agreed on, such as one for several permits,
+  /// connection, a try waits for the ensemble's answer at most this long, and at most half of the session timeout.
+  /// Must be positive. A try that first reads what the users of its path have agreed on, such as one for several permits,
   /// waits at most twice as long.
   saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
   /// How long a call waits before the log says who holds the lock, at level `info`, or with a warning if it is this

@@ -78,7 +78,8 @@ class LATCHKEY_EXPORT election : public detail::lockable<election> {
   /// If `work` throws, this candidate resigns, stays out of the election for `election_options::rest_after_failure`, or
   /// until stop is requested or the client closed, and lets the exception out. Call it again to stand again.
   ///
-  /// @throws as `lock()`, and what `work` throws; error bad_option for a `warning` that is too long, once it is elected
+  /// @throws as `lock()`, and what `work` throws; error bad_option for an empty `work`; and, once it is elected,
+  /// for a `warning` that is too long
   void run(std::stop_token stop, const std::function<void(const grant& term, std::stop_token stop)>& work,
            saturating<std::chrono::nanoseconds> warning = {});
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -75,8 +76,10 @@ class fence_gate {
 
   /// A gate that forgets with the process.
   fence_gate() = default;
-  /// A gate that remembers: both functions are set.
-  explicit fence_gate(durable where) : durable_{std::move(where)} {}
+  /// A gate that remembers. @throws std::invalid_argument if one of the functions is empty
+  explicit fence_gate(durable where) : durable_{std::move(where)} {
+    if (!durable_.load || !durable_.store) throw std::invalid_argument{"a fence_gate needs both, load and store"};
+  }
 
   /// @returns the right to act; nothing if a larger token has been admitted before, or `token` is `{}`.
   /// @throws what `durable` throws

@@ -73,7 +73,7 @@ class LATCHKEY_EXPORT semaphore {
   static constexpr std::uint32_t most_at_once = 500;
 
   /// Makes no request.
-  /// @param permits how many there are for all processes, at least 1
+  /// @param permits how many there are for all processes, from 1 to 2147483647
   /// @throws error bad_path, bad_option
   semaphore(client& owner, std::string path, std::uint32_t permits, semaphore_options options = {});
   ~semaphore();
@@ -129,7 +129,7 @@ class LATCHKEY_EXPORT semaphore {
   /// held than there are now, the next is granted when few enough are. What the ensemble had answered before counts as
   /// held, also while the answer is on its way. An object that is used for the first time later must have been made for
   /// the new number. Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
-  /// @throws error bad_option if `permits` is zero, or without `semaphore_options::contract`; unreachable (not
+  /// @throws error bad_option as the constructor, or without `semaphore_options::contract`; unreachable (not
   ///         done within `timeout`, or perhaps done), not_authorized, refused, closed
   void resize(std::uint32_t permits, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 

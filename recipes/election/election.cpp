@@ -73,7 +73,7 @@ election::election(client& owner, std::string path, election_options options)
     : path_{std::move(path)}, rest_{saturate(options.rest_after_failure)}, core_{owner.core()} {
   require_lock_path(path_);
   id_ = checked_id(std::move(options.id), owner, path_);
-  if (rest_ < duration::zero()) throw error{errc::bad_option, "the option rest_after_failure is negative", path_};
+  require_not_negative("rest_after_failure", rest_, path_);
   const bool as_latch = options.as == election_options::naming::latch;
   // The term is the czxid of a node: others read it there. So no node serves two terms.
   candidate_ = std::make_shared<cohort>(core_, path_, as_latch ? contender_kind::latch : contender_kind::lock,
@@ -84,6 +84,7 @@ election::~election() { candidate_->shut(); }
 
 void election::run(std::stop_token stop, const std::function<void(const grant&, std::stop_token)>& work,
                    saturating<std::chrono::nanoseconds> warning) {
+  if (!work) throw error{errc::bad_option, "run() was given an empty function as work; give it one", path_};
   for (;;) {
     auto term = acquire(stop);
     if (term.grant() == grant{}) return;  // stop is requested

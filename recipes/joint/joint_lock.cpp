@@ -53,8 +53,7 @@ joint_lock::joint_lock(std::shared_ptr<client_core> core, std::vector<group_memb
 joint_lock::joint_lock(const std::shared_ptr<client_core>& core, std::vector<group_member> members, group_goal goal,
                        const cohort_options& options)
     : cohort{core, members.front().path, members.front().kind, options}, members_{std::move(members)}, goal_{goal} {
-  if (options.max_hold < duration::zero())
-    throw error{errc::bad_option, "the option max_hold must not be negative", path_};
+  require_not_negative("max_hold", options.max_hold, path_);
   line_.when_long([this](duration waited, std::size_t calls) {
     if (!place_) return;
     for (const auto index : joint().waiting()) {

@@ -14,9 +14,8 @@ constexpr auto last_turn = std::numeric_limits<std::uint32_t>::max();
 
 cohort_options cohort_options::checked(cohort_options options, const std::string& path) {
   if (options.turns == 0) throw error{errc::bad_option, "the option turns must be at least 1", path};
-  if (options.linger < duration::zero()) throw error{errc::bad_option, "the option linger must not be negative", path};
-  if (options.max_hold < duration::zero())
-    throw error{errc::bad_option, "the option max_hold must not be negative", path};
+  require_not_negative("linger", options.linger, path);
+  require_not_negative("max_hold", options.max_hold, path);
   return options;
 }
 

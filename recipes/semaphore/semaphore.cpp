@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/semaphore.hpp>
 
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
 #include <latchkey/lockable.hpp>
 
 #include "recipes/rules.hpp"
@@ -9,9 +14,14 @@
 namespace latchkey {
 namespace {
 
+constexpr std::uint32_t most_permits = 2147483647;  // a negative number becomes a larger one
+
 std::uint32_t require_permits(std::uint32_t permits, const std::string& path) {
-  if (permits == 0) throw error{errc::bad_option, "a semaphore must have at least 1 permit", path};
-  return permits;
+  if (permits != 0 && permits <= most_permits) return permits;
+  const auto negative =
+      permits == 0 ? std::string{} : fmt::format(" (as a signed number {})", static_cast<std::int32_t>(permits));
+  throw error{errc::bad_option,
+              fmt::format("a semaphore of {} permits{}; give it 1 to {}", permits, negative, most_permits), path};
 }
 
 }  // namespace

@@ -8,9 +8,7 @@ namespace latchkey {
 
 shared_mutex::shared_mutex(client& owner, std::string path, shared_mutex_options options) : path_{std::move(path)} {
   detail::require_lock_path(path_);
-  if (options.share_for < options.share_for.zero()) {
-    throw error{errc::bad_option, "the option share_for must not be negative", path_};
-  }
+  detail::require_not_negative("share_for", detail::saturate(options.share_for), path_);
   state_ = std::make_shared<detail::shared_state>(
       owner.core(), path_, detail::cohort_options::checked(options, path_),
       detail::readers_options{detail::saturate(options.share_for), detail::saturate(options.linger), options.group,

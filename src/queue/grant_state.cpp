@@ -72,8 +72,10 @@ std::stop_token grant_state::stop_token(duration before) {
   if (forked()) return stopped();
   return core_->monitor().run([&] {
     auto& keeper = core_->lease_keeper();
-    if (before < duration::zero())
-      throw error{errc::bad_option, "the time before the end of a lease must not be negative", path_};
+    if (before < duration::zero()) {
+      throw error{errc::bad_option,
+                  fmt::format("a time of {} before the end of a lease; it must not be negative", before), path_};
+    }
     if (before > keeper.longest_warning()) {
       throw error{errc::bad_option,
                   fmt::format("a holder can be warned at most {} before the end of its lease; ask for less, or raise "

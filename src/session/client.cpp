@@ -39,23 +39,30 @@ void require_closed_to_others(const std::vector<acl_entry>& acl) {
   }
 }
 
+using milliseconds = std::chrono::milliseconds;
+
+void require_range(const char* option, milliseconds value, milliseconds least,
+                   milliseconds most = milliseconds::max()) {
+  if (value >= least && value <= most) return;
+  throw error{errc::bad_option, fmt::format("client_options::{} is {} ms; use at {} {} ms", option, value.count(),
+                                            value < least ? "least" : "most", (value < least ? least : most).count())};
+}
+
 void validate(const client_options& options) {
   using namespace std::chrono_literals;
   const auto refuse = [](const char* what) { throw error{errc::bad_option, what}; };
   // The C client gives up an attempt to connect after two thirds of it.
-  if (options.session_timeout < 100ms) refuse("client_options::session_timeout must be at least 100 ms");
-  if (options.session_timeout > 24h) refuse("client_options::session_timeout must be at most a day");
-  if (options.server_tick < 0ms) refuse("client_options::server_tick must not be negative");
-  if (options.server_tick > 24h) refuse("client_options::server_tick must be at most a day");
+  require_range("session_timeout", options.session_timeout, 100ms, 24h);
+  require_range("server_tick", options.server_tick, 0ms, 24h);
   if (const auto least = detail::session_timing::shortest(options.server_tick); options.session_timeout < least) {
     throw error{errc::bad_option,
                 fmt::format("no lease can be kept with a session timeout of {} ms on servers with a tickTime of {} ms; "
                             "ask for at least {} ms",
                             options.session_timeout.count(), options.server_tick.count(), ceil_ms(least))};
   }
-  if (options.connect_timeout < 0ms) refuse("client_options::connect_timeout must not be negative");
-  if (options.report_waits_after < 0ms) refuse("client_options::report_waits_after must not be negative");
-  if (options.close_timeout < 0ms) refuse("client_options::close_timeout must not be negative");
+  require_range("connect_timeout", options.connect_timeout, 1ms);
+  require_range("report_waits_after", options.report_waits_after, 0ms);
+  require_range("close_timeout", options.close_timeout, 0ms);
   // What is sent with every create must fit into a request, and a label into the data that readers of a queue look at.
   if (options.label.size() > 512) refuse("client_options::label must be at most 512 bytes long");
   std::size_t bytes = 0;

@@ -31,9 +31,7 @@ void client_core::say_if_never_connected(const std::string& path) {
 time_point client_core::end_of_try(duration most) const {
   const auto now = monitor_->now();
   if (!session_.ever_connected()) return std::min(outage_.tolerated_until(), deadline_after(now, most));
-  most = std::min<duration>(most, session_.info().timeout / 2);
-  const duration timeout = options_.connect_timeout;
-  return deadline_after(now, timeout > duration::zero() ? std::min(timeout, most) : most);
+  return deadline_after(now, std::min<duration>({most, session_.info().timeout / 2, options_.connect_timeout}));
 }
 
 /// One connection is closed when an outage begins; a server that has too many closes each.

@@ -132,6 +132,16 @@ TEST_SUITE("fence gate") {
     CHECK(forgetful.admit("a", older));
   }
 
+  TEST_CASE("a gate that could not remember is refused") {
+    const gate::durable whole{.load = [](const std::string&) { return newer; },
+                              .store = [](const std::string&, fencing_token) {}};
+    const auto make = [](const gate::durable& where) { gate{where}; };
+    CHECK_NOTHROW(make(whole));
+    CHECK_THROWS_AS(make({nullptr, nullptr}), std::invalid_argument);
+    CHECK_THROWS_AS(make({whole.load, nullptr}), std::invalid_argument);
+    CHECK_THROWS_AS(make({nullptr, whole.store}), std::invalid_argument);
+  }
+
   TEST_CASE("what cannot be stored does not pass, and changes nothing") {
     disk kept;
     auto resources = kept.open();

@@ -261,7 +261,7 @@ TEST_SUITE("outage") {
   }
 
   TEST_CASE("a try on a server that does not answer ends with half of the session timeout, or connect_timeout") {
-    for (const auto& [connect_timeout, expected] : {std::pair{10s, T / 2}, std::pair{1s, 1s}, std::pair{0s, T / 2}}) {
+    for (const auto& [connect_timeout, expected] : {std::pair{10s, T / 2}, std::pair{1s, 1s}}) {
       CAPTURE(connect_timeout.count());
       outage_world w{connect_timeout};
       w.connect();

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Arguments that make no sense, and what the errors say of them.
+
+#include <latchkey/election.hpp>
+#include <latchkey/fair_mutex.hpp>
+#include <latchkey/multi_lock.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/semaphore.hpp>
+#include <latchkey/shared_mutex.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include <latchkey/testing/simulated_ensemble.hpp>
+
+#include "callers.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+/// @returns what `errc::bad_option` says; empty if there is no such error.
+template <class Callable>
+std::string refusal_of_option(Callable what) {
+  try {
+    what();
+  } catch (const error& refused) {
+    if (refused.code() == errc::bad_option) return refused.what();
+  }
+  return {};
+}
+
+bool says(const std::string& text, std::string_view with) { return text.find(with) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a semaphore of no permits, or of fewer, is refused with its number") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  const auto refused = [&](std::uint32_t permits) {
+    return refusal_of_option([&] { semaphore(owner, "/s", permits); });
+  };
+  CHECK(says(refused(0), "a semaphore of 0 permits; give it 1 to 2147483647"));
+  CHECK(says(refused(static_cast<std::uint32_t>(-1)), "a semaphore of 4294967295 permits (as a signed number -1)"));
+  CHECK(says(refused(2147483648), "2147483648"));
+  CHECK(refused(2147483647).empty());
+  semaphore permits{owner, "/s", 2};
+  CHECK(says(refusal_of_option([&] { permits.resize(static_cast<std::uint32_t>(-2)); }), "4294967294"));
+  CHECK(says(refusal_of_option([&] { auto none = permits.acquire(static_cast<std::uint32_t>(-1)); }), "4294967295"));
+}
+
+TEST_CASE("run() without work is refused before it stands") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  election candidate{owner, "/e"};
+  CHECK(says(refusal_of_option([&] { candidate.run({}, nullptr); }), "run() was given an empty function as work"));
+  CHECK(queued(ensemble, "/e", 0));
+}
+
+TEST_CASE("durations of a client that are out of range are refused with their number") {
+  simulated_ensemble ensemble;
+  const auto refused = [&](client_options options) { return refusal_of_option([&] { client{ensemble, options}; }); };
+  CHECK(says(refused({.session_timeout = 99ms}), "session_timeout is 99 ms; use at least 100 ms"));
+  CHECK(says(refused({.session_timeout = 25h}), "session_timeout is 90000000 ms; use at most 86400000 ms"));
+  CHECK(says(refused({.server_tick = -1ms}), "server_tick is -1 ms; use at least 0 ms"));
+  CHECK(says(refused({.connect_timeout = 0ms}), "connect_timeout is 0 ms; use at least 1 ms"));
+  CHECK(says(refused({.connect_timeout = -5s}), "connect_timeout is -5000 ms; use at least 1 ms"));
+  CHECK(says(refused({.report_waits_after = -1s}), "report_waits_after is -1000 ms; use at least 0 ms"));
+  CHECK(says(refused({.close_timeout = -1s}), "close_timeout is -1000 ms; use at least 0 ms"));
+}
+
+TEST_CASE("durations of a lock that are negative are refused with their number") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  const auto linger = [&](auto options) {
+    options.linger = -1ms;
+    return options;
+  };
+  CHECK(says(refusal_of_option([&] { mutex(owner, "/a", linger(mutex_options{})); }), "linger is -1 ms"));
+  CHECK(says(refusal_of_option([&] { mutex(owner, "/a", {.max_hold = -1s}); }), "max_hold is -1000 ms"));
+  CHECK(says(refusal_of_option([&] { fair_mutex(owner, "/a", {.max_hold = -1s}); }), "max_hold is -1000 ms"));
+  CHECK(says(refusal_of_option([&] { shared_mutex(owner, "/a", {.share_for = -1s}); }), "share_for is -1000 ms"));
+  CHECK(says(refusal_of_option([&] { semaphore(owner, "/a", 1, {.max_hold = -1s}); }), "max_hold is -1000 ms"));
+  CHECK(says(refusal_of_option([&] { multi_lock(owner, {{"/a"}}, {.max_hold = -1s}); }), "max_hold is -1000 ms"));
+  CHECK(says(refusal_of_option([&] { election(owner, "/a", {.rest_after_failure = -1s}); }),
+             "rest_after_failure is -1000 ms"));
+}
+
+}  // namespace latchkey::testing
