@@ -31,7 +31,11 @@ LATCHKEY_EXPORT std::string_view to_string(log_level level) noexcept;
 /// during the call may still reach the previous sink.
 ///
 /// Concurrency: the sink is called from any thread, by several at once, and from inside calls of latchkey while they
-/// hold locks. It must not call latchkey and should not block. An exception that it throws is swallowed.
+/// hold the lock of their client. So it must neither call latchkey nor wait for a thread that does. A call of the same
+/// client throws `std::system_error` with `resource_deadlock_would_occur`, or ends the process if it is `noexcept`; one
+/// of another client may never return. A sink that blocks keeps up the client, its proofs and its callers: if writing a
+/// line may take long, pass the line on to a thread of your own. An exception that the sink throws loses its line, and
+/// goes no further; the first one is printed to the standard error stream.
 LATCHKEY_EXPORT void set_log_sink(std::function<void(log_level, std::string_view)> sink);
 
 }  // namespace latchkey

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -42,6 +43,16 @@ sink_holder& make_holder() {
 sink_holder& holder() {
   static auto& instance = make_holder();
   return instance;
+}
+
+/// Once: the lines that follow are lost in the same way, most likely.
+void report_of_sink(std::string_view failure) noexcept {
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true)) return;
+  try {
+    print(log_level::error, fmt::format("the log sink threw, and its line is lost: {}", detail::escaped(failure)));
+  } catch (...) {  // no memory
+  }
 }
 
 std::string quoted(const std::string& value) {
@@ -88,7 +99,10 @@ void log(log_level level, std::string_view line) noexcept {
       sink = held.sink;
     }
     if (sink) (*sink)(level, line);
+  } catch (const std::exception& failed) {
+    report_of_sink(failed.what());
   } catch (...) {  // a log line is no reason to end a thread of the C client
+    report_of_sink("an exception of another type than std::exception");
   }
 }
 

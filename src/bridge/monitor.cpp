@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bridge/monitor.hpp"
 
+#include <system_error>
+
 #include <latchkey/error.hpp>
 
 namespace latchkey::detail {
 
 void monitor::refuse_child() {
   throw error{errc::closed, "the client was made before fork() and does not work in the child; make a new one there"};
+}
+
+void monitor::refuse_call_from_inside() {
+  throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
+                          "a log sink called latchkey; pass the line on to another thread, and call it there"};
 }
 
 std::optional<time_point> monitor::run_due() {

@@ -37,11 +37,13 @@ class monitor {
   monitor(const monitor&) = delete;
   monitor& operator=(const monitor&) = delete;
 
-  /// Runs `what` with the monitor held, then the wake-ups. From any thread; never from inside the monitor.
+  /// Runs `what` with the monitor held, then the wake-ups. From any thread.
   /// @throws error closed in a forked child
+  /// @throws std::system_error resource_deadlock_would_occur from inside the monitor
   template <class Callable>
   auto run(Callable&& what) {
     if (forked()) refuse_child();
+    if (holder_.load(std::memory_order_relaxed) == std::this_thread::get_id()) refuse_call_from_inside();
     wake_list woken;
     const notifier after{woken};
     const std::lock_guard lock{mutex_};
@@ -146,6 +148,7 @@ class monitor {
   };
 
   [[noreturn]] LATCHKEY_EXPORT static void refuse_child();
+  [[noreturn]] LATCHKEY_EXPORT static void refuse_call_from_inside();
 
   const home home_;
   std::mutex mutex_;
