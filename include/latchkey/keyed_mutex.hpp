@@ -79,6 +79,9 @@ class LATCHKEY_EXPORT keyed_mutex {
     return take(key, std::chrono::nanoseconds::max(), std::move(stop));
   }
 
+  template <class Rep, class Period>
+  guard lock(std::string_view key, std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(key, time)
+
   /// Takes the lock of `key` if it is free, as `mutex::try_lock()`. @returns the guard; an empty one if the lock was not
   /// taken.
   guard try_lock(std::string_view key) & { return take(key, std::chrono::nanoseconds::zero(), {}); }
@@ -112,7 +115,7 @@ class LATCHKEY_EXPORT keyed_mutex {
   }
 
   /// What `try_lock_any` has taken.
-  struct any_key {
+  struct [[nodiscard]] any_key {
     std::size_t index = 0;  ///< of the key, among those that were given
     latchkey::guard guard;  ///< empty if no key was free, or if other callers were first at those that were
 

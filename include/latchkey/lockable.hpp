@@ -91,6 +91,11 @@ class lockable {
     return me().take_guard(timeout_of(time), std::move(stop));
   }
 
+  template <class Rep, class Period>
+  void lock(std::chrono::duration<Rep, Period>) = delete;  // write try_lock_for(time)
+  template <class Rep, class Period>
+  guard acquire(std::chrono::duration<Rep, Period>) & = delete;  // write try_acquire_for(time)
+
   // Give the lock object a name: it must outlive its guard.
   template <class... Args>
   guard acquire(Args&&...) && = delete;
@@ -166,6 +171,11 @@ class shared_lockable {
   guard try_acquire_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) & {
     return me().take_shared_guard(timeout_of(time), std::move(stop));
   }
+
+  template <class Rep, class Period>
+  void lock_shared(std::chrono::duration<Rep, Period>) = delete;  // write try_lock_shared_for(time)
+  template <class Rep, class Period>
+  guard acquire_shared(std::chrono::duration<Rep, Period>) & = delete;  // write try_acquire_shared_for(time)
 
   // Give the lock object a name: it must outlive its guard.
   template <class... Args>

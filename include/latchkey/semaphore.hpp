@@ -91,6 +91,9 @@ class LATCHKEY_EXPORT semaphore {
     return take(count, std::chrono::nanoseconds::max(), std::move(stop));
   }
 
+  template <class Rep, class Period>
+  guard acquire(std::chrono::duration<Rep, Period>, std::uint32_t = 1) & = delete;  // write try_acquire_for(time)
+
   /// Takes the permits if they are free and no caller waits. Waits for the ensemble's answer only: two reads if there
   /// are too few. Also fails while another client is just about to be granted its permit.
   /// @returns the guard; an empty one if the permits were not taken.

@@ -83,6 +83,9 @@ class LATCHKEY_EXPORT ticket {
   /// As `wait()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool wait(std::stop_token stop);
 
+  template <class Rep, class Period>
+  void wait(std::chrono::duration<Rep, Period>) = delete;  // write wait_for(time)
+
   /// As `wait()`, for at most `timeout`; with zero, takes the lock only if the turn has come, and waits 200 ms at most for
   /// the ensemble to say so. @returns whether the lock was taken.
   template <class Rep, class Period>
@@ -101,6 +104,9 @@ class LATCHKEY_EXPORT ticket {
 
   /// As `wait(stop)`. @returns the guard of the lock; an empty one if the lock was not taken.
   guard acquire(std::stop_token stop);
+
+  template <class Rep, class Period>
+  guard acquire(std::chrono::duration<Rep, Period>) = delete;  // write acquire_for(time)
 
   /// As `wait_for`. @returns the guard of the lock; an empty one if the lock was not taken.
   template <class Rep, class Period>

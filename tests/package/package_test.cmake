@@ -87,6 +87,23 @@ function(refuse_older_fmt)
   endif()
 endfunction()
 
+# Code that uses the library wrongly is refused, with a text like `pattern`.
+function(refuse_code code pattern)
+  file(WRITE "${WORK}/refused.cpp" "#include <latchkey/fair_mutex.hpp>
+#include <latchkey/keyed_mutex.hpp>
+#include <latchkey/semaphore.hpp>
+#include <latchkey/shared_mutex.hpp>
+using namespace std::chrono_literals;
+void user(latchkey::fair_mutex& fair, latchkey::keyed_mutex& keys, latchkey::semaphore& permits,
+          latchkey::shared_mutex& shared, latchkey::ticket& place) { ${code}; }
+")
+  execute_process(COMMAND "${CXX}" -std=c++20 -fsyntax-only -Werror=unused-result "-I${WORK}/stage/include"
+    "${WORK}/refused.cpp" RESULT_VARIABLE result ERROR_VARIABLE said)
+  if(result EQUAL 0 OR NOT said MATCHES "${pattern}")
+    message(FATAL_ERROR "'${code}' is not refused as it should be: ${said}")
+  endif()
+endfunction()
+
 # A user's project of these languages, which finds latchkey with these arguments, is refused with a text like `pattern`.
 function(refuse_project languages arguments pattern)
   file(REMOVE_RECURSE "${WORK}/refused")
@@ -142,6 +159,18 @@ consume_with_find_package()
 consume_with_pkg_config()
 refuse_older_standard()
 refuse_older_fmt()
+refuse_code("fair.acquire(5s)" "write try_acquire_for")
+refuse_code("fair.lock(5s)" "write try_lock_for")
+refuse_code("shared.acquire_shared(5s)" "write try_acquire_shared_for")
+refuse_code("shared.lock_shared(5s)" "write try_lock_shared_for")
+refuse_code("permits.acquire(5s)" "write try_acquire_for")
+refuse_code("keys.lock(\"a\", 5s)" "write try_lock_for")
+refuse_code("place.acquire(5s)" "write acquire_for")
+refuse_code("place.wait(5s)" "write wait_for")
+foreach(ignored "fair.acquire()" "shared.try_acquire_shared()" "permits.acquire()" "place.acquire()" "keys.lock(\"a\")"
+    "keys.try_lock_any({})" "fair.enqueue()" "fair.try_enqueue_for(5s)")
+  refuse_code("${ignored}" "unused-result")
+endforeach()
 refuse_project(CXX "COMPONENTS mutex" "latchkey has no component mutex; its components are simulation and testcluster")
 refuse_project(C "" "latchkey needs the language CXX")
 if(EXISTS "${WORK}/stage/bin/latchkey-testcluster")
