@@ -34,10 +34,10 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
     if (forked()) return cohort_->acquire(timeout, std::move(stop));  // which throws
     if (const std::lock_guard lock{mutex_}; owner_ == me && held_.loss() != loss_reason::client_closed) {
       if (!held_) {
-        throw error{
-            errc::lock_lost,
-            "the lock was lost while its caller held it; unlock it as often as it was locked, then lock it again",
-            path_};
+        const auto* const how = held_.loss() ? "lost while its caller held it" : "released by a transaction";
+        throw error{errc::lock_lost,
+                    fmt::format("the lock was {}; unlock it as often as it was locked, then lock it again", how),
+                    path_};
       }
       if (stop.stop_requested()) return false;
       ++depth_;

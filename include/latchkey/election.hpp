@@ -49,6 +49,9 @@ struct election_options {
 /// Fairness: candidates lead in the order in which they stand. Callers of one object lead one after another; each
 /// stands with a node of its own.
 ///
+/// Candidates of one process end together, so one is enough. A candidate that has waited long for another one of its
+/// process is logged with a warning, as with any lock.
+///
 /// Blocking: see `detail::lockable`. `unlock()` never waits for the ensemble.
 ///
 /// Concurrency: every member may be called from any thread and fiber.

@@ -54,10 +54,16 @@ joint_lock::joint_lock(const std::shared_ptr<client_core>& core, std::vector<gro
                        const cohort_options& options)
     : cohort{core, members.front().path, members.front().kind, options}, members_{std::move(members)}, goal_{goal} {
   require_not_negative("max_hold", options.max_hold, path_);
-  line_.when_long([this](duration waited, std::size_t calls) {
+  line_.when_long([this](const long_wait& what) {
+    const bool sole = goal_ == group_goal::all;
+    const auto look = [&](const group_member& each) {
+      look_into_long_wait(*core_, {each.path, each.path, &rule_of(each.kind), sole}, what);
+    };
     if (!place_) return;
-    for (const auto index : joint().waiting()) {
-      look_into_long_wait(*core_, members_[index].path, rule_of(members_[index].kind), waited, calls);
+    if (what.calls == 0) {
+      if (const auto at = joint().refused_at()) look(members_[*at]);
+    } else {
+      for (const auto index : joint().waiting()) look(members_[index]);
     }
   });
 }

@@ -133,7 +133,7 @@ void joint_place::on_listed(part& which, const reply& listed) {
   if (listed.code == reply_code::ok) {
     which.free_ = !which.entry_->would_wait(listed.children);
     const bool needed = which.free_ || how_ != patience::once;
-    if (!needed && goal_ == group_goal::all) return refuse();
+    if (!needed && goal_ == group_goal::all) return refuse(which.index_);
     if (needed && which.entry_->refuse_behind_own(listed.children)) return;
   } else if (listed.code == reply_code::no_node) {
     which.free_ = true;
@@ -176,8 +176,9 @@ void joint_place::begin_again() {
   begin();
 }
 
-void joint_place::refuse() {
+void joint_place::refuse(std::optional<std::size_t> at) {
   const auto self = shared_from_this();
+  refused_at_ = at;
   leave();
   listener_->on_refused();
 }
@@ -244,7 +245,7 @@ bool joint_place::prove_all(time_point now) {
 void joint_place::on_refused(part& which) {
   const auto self = shared_from_this();
   which.entry_ = nullptr;
-  if (goal_ == group_goal::all) return how_ == patience::once ? refuse() : begin_again();
+  if (goal_ == group_goal::all) return how_ == patience::once ? refuse(which.index_) : begin_again();
   if (how_ == patience::once) return has_entries() ? void() : refuse();
   if (!core_->session().connected()) return begin_again();
   which.make_entry();

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,8 @@ class joint_place final : public place, public std::enable_shared_from_this<join
   const std::string& lock() const noexcept { return first().lock_; }
   /// @returns which entries wait for a contender ahead.
   std::vector<std::size_t> waiting() const;
+  /// @returns where a contender was ahead of the last try for all; nothing if that is not why it was refused.
+  std::optional<std::size_t> refused_at() const noexcept { return refused_at_; }
 
  private:
   enum class state : std::uint8_t { over, connecting, peeking, queueing, granted };
@@ -116,7 +119,7 @@ class joint_place final : public place, public std::enable_shared_from_this<join
   std::vector<std::shared_ptr<queue_entry>> choose_free();
   void queue(const std::vector<std::shared_ptr<queue_entry>>& chosen);
   void begin_again();
-  void refuse();
+  void refuse(std::optional<std::size_t> at = std::nullopt);
   void leave_all_but(const part* kept);
   bool prove_all(time_point now);
   std::vector<std::shared_ptr<queue_entry>> entries() const;
@@ -136,6 +139,7 @@ class joint_place final : public place, public std::enable_shared_from_this<join
   std::uint64_t step_ = 0;        // counts what has been begun; what was under way before is stale
   std::uint64_t connecting_ = 0;  // see `client_core::when_connected`
   std::size_t unlisted_ = 0;      // queues that have not been listed
+  std::optional<std::size_t> refused_at_;
   bool asked_to_release_ = false;
 };
 

@@ -14,9 +14,11 @@ namespace latchkey::detail {
 namespace {
 
 /// @returns why a caller that has `mine` would wait for itself.
-const char* why(const hold& mine, const char* unless_lost) {
-  return mine.grant->ended() ? "has lost the lock and not released it since; call release() of the guard, or unlock()"
-                             : unless_lost;
+const char* why(const hold& mine, const char* unless_ended) {
+  if (!mine.grant->ended()) return unless_ended;
+  return mine.grant->loss() ? "has lost the lock and not released it since; call release() of the guard, or unlock()"
+                            : "has released the lock by a transaction, but not unlocked it since; after "
+                              "commit_and_release(), call release() of the guard, or unlock()";
 }
 
 }  // namespace
@@ -84,7 +86,8 @@ void lock_line::require_no_holder(std::uint64_t fiber) {
 kept_by lock_line::holders_keep() {
   auto found = kept_by::others;
   holders_.for_each([&found](const hold& each) {
-    found = std::max(found, each.grant->ended() ? kept_by::lost_grant : kept_by::present_grant);
+    const auto ended = each.grant->loss() ? kept_by::lost_grant : kept_by::released_grant;
+    found = std::max(found, each.grant->ended() ? ended : kept_by::present_grant);
   });
   return found;
 }

@@ -31,8 +31,9 @@ permit_line::permit_line(std::shared_ptr<client_core> core, std::string path, st
             if (!idle_.empty()) look_for_remote();
           })},
       permits_{permits} {
-  line_.when_long([this](duration waited, std::size_t calls) {
-    look_into_long_wait(*core_, queue_->waits_at(), counting_rule(), waited, calls);
+  line_.when_long([this](const long_wait& what) {
+    const bool sole = queue_->contract().number() == 1;
+    look_into_long_wait(*core_, {path_, queue_->waits_at(), &counting_rule(), sole}, what);
   });
 }
 

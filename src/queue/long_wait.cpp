@@ -11,6 +11,7 @@
 #include "base/path.hpp"
 #include "queue/admission.hpp"
 #include "queue/record.hpp"
+#include "session/connected_sessions.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -31,85 +32,122 @@ std::string first_rival(const std::vector<std::string>& children, const rule& mi
 std::string_view cut(std::string_view text) { return text.substr(0, 512); }
 
 /// One look at the queue of one lock.
-struct look : std::enable_shared_from_this<look> {
-  client_core& core;
-  const std::string path;
-  const std::string absolute;
-  const rule& kind;
-  const duration waited;
-  const std::size_t calls;
-  std::string holder;
-  bool told = false;
+class look : public std::enable_shared_from_this<look> {
+ public:
+  look(client_core& core, lock_queue where, const long_wait& wait)
+      : core_{core}, where_{std::move(where)}, absolute_{core_.absolute(where_.path)}, wait_{wait} {}
 
-  look(client_core& of, std::string lock, const rule& mine, duration time, std::size_t count)
-      : core{of}, path{std::move(lock)}, absolute{core.absolute(path)}, kind{mine}, waited{time}, calls{count} {}
+  void begin() { ask({.kind = operation::children, .path = absolute_}, &look::on_listed); }
 
-  std::string node() const { return join(absolute, holder); }
+ private:
+  std::string node() const { return join(absolute_, holder_); }
 
   void ask(request what, void (look::*then)(const reply&)) {
-    if (!core.session().connected()) return;
-    core.session().submit(
+    if (!core_.session().connected()) return;
+    core_.session().submit(
         std::move(what), [self = shared_from_this(), then](const reply& answer) { ((*self).*then)(answer); },
         urgency::background);
   }
 
-  void begin() { ask({.kind = operation::children, .path = absolute}, &look::on_listed); }
-
   void on_listed(const reply& listed) {
-    holder = first_rival(core.reaper().remaining(absolute, listed.children), kind);
-    if (!holder.empty()) ask({.kind = operation::transact, .steps = {{.path = node()}}}, &look::on_checked);
+    holder_ = first_rival(core_.reaper().remaining(absolute_, listed.children), *where_.kind);
+    if (holder_.empty()) return look_again();
+    held_by_client_ = core_.lease_keeper().holder_of(node()) != nullptr;
+    ask({.kind = operation::get, .path = node()}, &look::on_read);
+  }
+
+  void on_read(const reply& read) {
+    if (read.code == reply_code::no_node) return look_again();
+    read_ = read;
+    if (wait_.calls == 0) say_if_held_here();
+    ask({.kind = operation::transact, .steps = {{.path = node()}}}, &look::on_checked);
+  }
+
+  /// A node of an earlier session of this process may be there still, and so may one whose deletion is under way.
+  bool is_held_here() const {
+    const auto session = read_.stat.ephemeral_owner;
+    return held_by_client_ || (session != core_.session().info().id && is_connected_here(session));
   }
 
   /// The server passes the leader's answer on only after everything that was committed before it: a correct server
   /// lists a deleted node no more.
   void on_checked(const reply& checked) {
     if (checked.code == reply_code::no_node) {
-      ask({.kind = operation::children, .path = absolute}, &look::on_listed_again);
-    } else {
-      ask({.kind = operation::get, .path = node()}, &look::on_read);
+      ask({.kind = operation::children, .path = absolute_}, &look::on_listed_again);
+    } else if (wait_.calls != 0 && read_.code == reply_code::ok && !say_if_held_here()) {
+      say(log_level::info,
+          wait_.calls == 1 ? "a call has been waiting long for the lock" : "calls have been waiting long for the lock");
     }
   }
 
   void on_listed_again(const reply& listed) {
-    if (std::find(listed.children.begin(), listed.children.end(), holder) == listed.children.end()) return;
-    if (!std::exchange(told, true)) {
+    if (std::find(listed.children.begin(), listed.children.end(), holder_) == listed.children.end())
+      return look_again();
+    if (!std::exchange(told_, true)) {
       log(log_level::error,
           "this server shows a node that the leader does not have: it has lost a transaction (see ZOOKEEPER-4785); the "
           "node is disregarded; while the other servers have a quorum, stop this server, delete its snapshots and "
           "transaction logs (keep myid), and start it again",
-          {{"server", core.session().info().server}, {"node", node()}});
+          {{"server", core_.session().info().server}, {"node", node()}});
     }
-    core.reaper().disregard(node());
+    core_.reaper().disregard(node());
     on_listed(listed);  // there may be more such nodes
   }
 
-  void on_read(const reply& read) {
-    if (read.code != reply_code::ok) return;
-    const auto owner = read_owner(read.data);
-    const auto session = read.stat.ephemeral_owner;
-    const bool own = session == core.session().info().id || is_this_process(owner);
-    log(own ? log_level::warning : log_level::info,
-        own ? "a call has been waiting long for a lock that this process itself holds; lock objects of one path "
-              "exclude each other, also within a thread"
-        : calls == 1 ? "a call has been waiting long for the lock"
-                     : "calls have been waiting long for the lock",
-        {{"path", path},
-         {"waited_ms", waited},
-         {"waiting_calls", calls},
-         {"holder", holder},
+  /// In a std::lock that does not end, each of two holds the lock for a moment only. What calls wait for stays for longer.
+  void look_again() {
+    if (wait_.calls == 0 && !said_ && ++looks_ < most_looks) begin();
+  }
+
+  bool say_if_held_here() {
+    if (read_.code != reply_code::ok || !where_.sole || !is_held_here()) return false;
+    said_ = true;
+    say(log_level::warning,
+        fmt::format(
+            "{} for a lock that this process itself holds; lock objects of one path exclude each other, also within a "
+            "thread or a std::scoped_lock",
+            wait_.words()));
+    return true;
+  }
+
+  void say(log_level level, std::string_view text) const {
+    const auto owner = read_owner(read_.data);
+    const auto session = read_.stat.ephemeral_owner;
+    const bool waiting = wait_.calls != 0;
+    log(level, text,
+        {{"path", where_.lock},
+         {waiting ? "waited_ms" : "failing_ms", wait_.lasted},
+         {"waiting_calls", waiting ? fmt::to_string(wait_.calls) : std::string{}},
+         {"holder", holder_},
          {"holder_label", cut(owner.label)},
          {"holder_host", cut(owner.host)},
          {"holder_pid", owner.pid == 0 ? std::string{} : fmt::to_string(owner.pid)},
-         {"holder_data", owner.label.empty() ? cut(read.data) : std::string_view{}},
+         {"holder_data", owner.label.empty() ? cut(read_.data) : std::string_view{}},
          {"holder_session", session == 0 ? "none: foreign, permanent" : session_name(session)}});
   }
+
+  static constexpr int most_looks = 20;
+
+  client_core& core_;
+  const lock_queue where_;
+  const std::string absolute_;
+  const long_wait wait_;
+  std::string holder_;
+  bool held_by_client_ = false;  // by this one, when it was listed
+  reply read_;
+  int looks_ = 0;
+  bool said_ = false;
+  bool told_ = false;
 };
 
 }  // namespace
 
-void look_into_long_wait(client_core& core, const std::string& path, const rule& kind, duration waited,
-                         std::size_t calls) {
-  std::make_shared<look>(core, path, kind, waited, calls)->begin();
+std::string_view long_wait::words() const noexcept {
+  return calls == 0 ? "tries keep failing" : "a call has been waiting long";
+}
+
+void look_into_long_wait(client_core& core, lock_queue where, const long_wait& what) {
+  std::make_shared<look>(core, std::move(where), what)->begin();
 }
 
 }  // namespace latchkey::detail

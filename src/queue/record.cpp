@@ -57,6 +57,4 @@ contender_record read_owner(std::string_view data) {
   return owner;
 }
 
-bool is_this_process(const contender_record& owner) { return owner.pid == ::getpid() && owner.host == host_name(); }
-
 }  // namespace latchkey::detail

@@ -27,7 +27,4 @@ struct contender_record {
 /// @param data of any node
 contender_record read_owner(std::string_view data);
 
-/// @returns whether it is a client of this process.
-bool is_this_process(const contender_record& owner);
-
 }  // namespace latchkey::detail

@@ -9,9 +9,15 @@
 #include "base/escape.hpp"
 #include "base/log.hpp"
 #include "base/sole_owner.hpp"
-#include "queue/long_wait.hpp"
 
 namespace latchkey::detail {
+namespace {
+
+/// Between calls that try again and again without doing anything else. A program that looks now and then whether the lock
+/// is free pauses for longer.
+constexpr duration longest_pause = std::chrono::milliseconds{500};
+
+}  // namespace
 
 std::shared_ptr<waiter> wait_list::make() {
   if (spare_.empty() || !is_sole_owner(spare_.front())) {
@@ -38,6 +44,7 @@ void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome wha
       what = waiter::outcome::failed;
     } else {
       core_.say_if_never_connected(path_);
+      on_failed_try(*who);
     }
   }
   if (what != waiter::outcome::granted) count_end(*who, what);
@@ -59,6 +66,7 @@ void wait_list::count_grant(const waiter& who, granted_by what, time_point now) 
   if (what == granted_by::free_queue) ++counts_.at_once;
   if (what == granted_by::turn) ++counts_.turns;
   if (what == granted_by::linger) ++counts_.lingered;
+  if (who.timer) failing_since_ = never;
   counts_.wait.add(now - who.since);
   core_.trace(trace_span::kind::wait, trace_span::outcome::granted, path_, who.since, now);
 }
@@ -81,41 +89,59 @@ bool wait_list::on_round(time_point now) {
   const auto waited = now - line_.front()->since;
   if (!core_.waiting_calls().is_long(waited)) return false;
   next_report_ = now + waited;
-  if (say_what_keeps(waited)) return true;
-  if (look_) {
-    look_(waited, line_.size());
-  } else {
-    look_into_long_wait(core_, path_, kind_, waited, line_.size());
-  }
+  report(what_keeps_ ? what_keeps_() : kept_by::others, {waited, line_.size()});
   return true;
 }
 
-/// @returns whether it is not for the ensemble to tell.
-bool wait_list::say_what_keeps(duration waited) const {
-  const std::initializer_list<log_field> fields{
-      {"path", path_}, {"waited_ms", waited}, {"waiting_calls", line_.size()}};
-  switch (what_keeps_ ? what_keeps_() : kept_by::others) {
-    case kept_by::others:
-      return false;
-    case kept_by::present_grant:
-      log(log_level::warning,
-          "a call has been waiting long for a lock that is held through the same lock object; look for a guard that "
-          "is kept, perhaps by the caller itself",
-          fields);
-      return true;
-    case kept_by::lost_grant:
-      log(log_level::warning,
-          "a call has been waiting long for a lock that was lost through the same lock object, and not released since; "
-          "after a loss, call release() of the guard, or unlock()",
-          fields);
-      return true;
-    case kept_by::owner_has_ended:
-      log(log_level::warning,
-          "a call has been waiting long for a lock whose owner has ended without unlock(); destroy the lock object or "
-          "close the client to release it; take it with acquire(), whose guard any thread may release",
-          fields);
+/// A try, or a call whose time is over. That one fails is what it is for. But none gets the lock beside a grant that is
+/// over and kept, and none of those that follow one another without a pause may if this process itself holds it: as in
+/// `std::lock`, which tries one of two objects while it holds the other, in turns.
+void wait_list::on_failed_try(const waiter& who) {
+  const auto now = core_.monitor().now();
+  const auto keeper = what_keeps_ ? what_keeps_() : kept_by::others;
+  const bool over = keeper >= kept_by::released_grant;
+  const bool goes_on = over ? failed_beside_over_ : who.since - failed_at_ <= longest_pause;
+  failed_beside_over_ = over;
+  if (failing_since_ == never || !goes_on) {
+    failing_since_ = who.since;
+    next_report_of_tries_ = {};
   }
-  return true;
+  failed_at_ = now;
+  const auto failing = now - failing_since_;
+  if (!core_.waiting_calls().is_long(failing) || now < next_report_of_tries_) return;
+  next_report_of_tries_ = now + failing;
+  report(keeper, {failing});
+}
+
+/// `others` are for the ensemble to tell.
+void wait_list::report(kept_by what, const long_wait& wait) {
+  const auto say = [&](const char* why) {
+    const bool waiting = wait.calls != 0;
+    log(log_level::warning, std::string{wait.words()} + " " + why,
+        {{"path", path_},
+         {waiting ? "waited_ms" : "failing_ms", wait.lasted},
+         {"waiting_calls", waiting ? fmt::to_string(wait.calls) : std::string{}}});
+  };
+  switch (what) {
+    case kept_by::others:
+      return look_ ? look_(wait) : look_into_long_wait(core_, {.lock = path_, .path = path_, .kind = &kind_}, wait);
+    case kept_by::present_grant:
+      return say(
+          "for a lock that is held through the same lock object; look for a guard that is kept, perhaps by the caller "
+          "itself");
+    case kept_by::released_grant:
+      return say(
+          "for a lock that was released by a transaction through the same lock object, but not unlocked since; after "
+          "commit_and_release(), call release() of the guard, or unlock()");
+    case kept_by::lost_grant:
+      return say(
+          "for a lock that was lost through the same lock object, and not released since; after a loss, call release() "
+          "of the guard, or unlock()");
+    case kept_by::owner_has_ended:
+      return say(
+          "for a lock whose owner has ended without unlock(); destroy the lock object or close the client to release "
+          "it; take it with acquire(), whose guard any thread may release");
+  }
 }
 
 void wait_list::refuse_tries() {

@@ -16,6 +16,7 @@
 #include <latchkey/lockable.hpp>
 
 #include "bridge/wait_point.hpp"
+#include "queue/long_wait.hpp"
 #include "queue/rule.hpp"
 #include "session/client_core.hpp"
 
@@ -69,11 +70,12 @@ struct waiter {
   std::shared_ptr<void> wish;  // for the recipe: what it waits with, while it waits
 };
 
-/// What keeps the calls of a lock object waiting.
+/// What keeps the calls of a lock object from the lock.
 enum class kept_by : std::uint8_t {
   others,           ///< as far as the object knows
   present_grant,    ///< a caller of the same object, or its guard
-  lost_grant,       ///< the same, after a loss: it has not been released
+  released_grant,   ///< the same, after `commit_and_release()`: it has not been unlocked
+  lost_grant,       ///< the same, after a loss
   owner_has_ended,  ///< the caller that has locked cannot unlock
 };
 
@@ -122,11 +124,10 @@ class wait_list final : long_wait_source {
     conclude(who, waiter::outcome::granted);
   }
 
-  /// `look` is called when `calls` calls wait, the first of them for `waited`, which is long: in place of looking into
-  /// the queue at `path`.
-  void when_long(std::function<void(duration waited, std::size_t calls)> look) { look_ = std::move(look); }
+  /// `look` is called when calls have not got the lock for long: in place of looking into the queue at `path`.
+  void when_long(std::function<void(const long_wait&)> look) { look_ = std::move(look); }
 
-  /// `what_keeps` is asked when calls have waited long, before the queue is looked into.
+  /// `what_keeps` is asked when calls have not got the lock, before the queue is looked into.
   void ask_what_keeps(std::function<kept_by()> what_keeps) { what_keeps_ = std::move(what_keeps); }
 
   /// Refuses the waiters that try once.
@@ -143,16 +144,21 @@ class wait_list final : long_wait_source {
 
   std::shared_ptr<waiter> make();
   bool on_round(time_point now) override;
-  bool say_what_keeps(duration waited) const;
+  void on_failed_try(const waiter& who);
+  void report(kept_by what, const long_wait& wait);
   void count_end(const waiter& who, waiter::outcome what);
 
   client_core& core_;
   const std::string& path_;
   const rule& kind_;
   lock_counts& counts_;
-  bool listed_ = false;       // in `waiting_calls`
-  time_point next_report_{};  // not before
-  std::function<void(duration, std::size_t)> look_;
+  bool listed_ = false;               // in `waiting_calls`
+  time_point next_report_{};          // not before
+  time_point failing_since_ = never;  // calls that end by themselves have ended without the lock, and go on to
+  time_point failed_at_{};            // the last of them
+  bool failed_beside_over_ = false;   // the last of them, beside a grant that is over and kept
+  time_point next_report_of_tries_{};
+  std::function<void(const long_wait&)> look_;
   std::function<kept_by()> what_keeps_;
   waiter::line line_;
   waiter::line spare_;  // concluded ones, the oldest first

@@ -93,6 +93,7 @@ void client_core::on_connected(bool new_session) {
   if (new_session) ++metrics_.client.sessions;
   const auto outage = outage_.end();
   const auto& info = session_.info();
+  connected_as_.set(info.id);
   const bool said = std::exchange(said_lost_, false) || outage;
   log(said ? log_level::warning : log_level::info,  // as its loss
       new_session ? "connected with a new session" : "connected again with the same session",
@@ -113,6 +114,7 @@ void client_core::on_connected(bool new_session) {
 
 void client_core::on_disconnected() {
   const auto& info = session_.info();
+  connected_as_.set(0);
   ++metrics_.client.disconnections;
   begin_outage();
   log(log_level::warning, "the connection was lost; connecting again",
@@ -138,6 +140,7 @@ void client_core::end_session(loss_reason why) {
 }
 
 bool client_core::on_session_over(session_end why) {
+  connected_as_.set(0);
   keeper_.stop();
   switch (why) {
     case session_end::expired:
@@ -234,6 +237,7 @@ void client_core::close_session() {
   }
   session_.close([this] {
     closed_ = true;
+    connected_as_.set(0);
     waiting_calls_.stop();
     monitor_->cancel(slow_timer_);
     connector_->forget_credentials();

@@ -17,6 +17,7 @@
 #include "bridge/client_thread.hpp"
 #include "bridge/monitor.hpp"
 #include "bridge/znodes.hpp"
+#include "session/connected_sessions.hpp"
 #include "session/events.hpp"
 #include "session/lease_keeper.hpp"
 #include "session/metrics.hpp"
@@ -187,6 +188,7 @@ class client_core final : session_listener {
   bool said_lost_ = false;  // a connection, or a session, by a warning
   bool said_never_connected_ = false;
   std::set<std::string> warned_of_;  // these paths
+  connected_session connected_as_;
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;

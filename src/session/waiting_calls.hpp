@@ -40,7 +40,8 @@ class waiting_calls {
   void stop() { own_.cancel(timer_); }
   std::size_t count() const noexcept { return count_; }
 
-  bool is_long(duration wait) const noexcept { return wait >= long_wait_; }
+  /// @returns whether a wait is worth a line.
+  bool is_long(duration wait) const noexcept { return long_wait_ > duration::zero() && wait >= long_wait_; }
 
  private:
   static constexpr int rounds = 4;          // in `long_wait_`

@@ -6,8 +6,10 @@
 #include <latchkey/fair_mutex.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
+#include <latchkey/reentrant_mutex.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
+#include <latchkey/transaction.hpp>
 
 #include <string>
 #include <system_error>
@@ -32,6 +34,13 @@ Lock lock_of(client& owner) {
   }
 }
 
+/// Then the lock has been released, but not the guard.
+void commit_and_release(client& owner, const grant& held) {
+  transaction last{owner, held};
+  last.create("/done");
+  REQUIRE(last.commit_and_release());
+}
+
 /// A call waits for what `held` holds, or has lost, until a line with `words` is logged.
 template <class Lock>
 void wait_until_logged(simulated_ensemble& ensemble, client& owner, Lock& lock, guard& held, const std::string& words) {
@@ -51,6 +60,13 @@ void wait_until_logged(simulated_ensemble& ensemble, client& owner, Lock& lock, 
 
 constexpr auto* is_kept = "that is held through the same lock object";
 constexpr auto* is_lost = "that was lost through the same lock object, and not released since";
+constexpr auto* is_released = "that was released by a transaction through the same lock object, but not unlocked since";
+
+template <class Lock>
+bool is_taken(Lock& lock) {
+  const auto tried = lock.try_acquire();
+  return static_cast<bool>(tried);
+}
 
 }  // namespace
 
@@ -68,6 +84,55 @@ TEST_CASE_TEMPLATE("a long wait for a guard of the same lock object says so, als
   }
 }
 
+TEST_CASE_TEMPLATE("a long wait for a guard whose lock was released by a transaction says so", Lock, mutex,
+                   fair_mutex) {
+  simulated_ensemble ensemble;
+  client owner{ensemble, {.report_waits_after = 1s}};
+  Lock lock{owner, "/locks/a"};
+  auto held = lock.acquire();
+  commit_and_release(owner, held.grant());
+  wait_until_logged(ensemble, owner, lock, held, is_released);
+}
+
+/// Tries, less than a minute apart, are logged with `words` after one minute and after two.
+template <class Lock>
+void check_rare_tries(simulated_ensemble& ensemble, Lock& lock, const std::string& words) {
+  const log_lines log{log_level::warning};
+  CHECK_FALSE(is_taken(lock));
+  ensemble.advance(59s);
+  CHECK_FALSE(is_taken(lock));
+  CHECK(log.all().empty());
+  for (int i = 0; i < 4; ++i) {
+    ensemble.advance(59s);
+    CHECK_FALSE(is_taken(lock));
+  }
+  CHECK(log.with("tries keep failing for a lock " + words).size() == 2);
+  CHECK(log.all().size() == 2);
+}
+
+TEST_CASE_TEMPLATE("tries beside a guard that was lost and is kept are told, however rare they are", Lock, mutex,
+                   fair_mutex, shared_mutex, multi_lock, semaphore) {
+  simulated_ensemble ensemble;
+  client owner{ensemble, {.report_waits_after = 1min}};
+  auto lock = lock_of<Lock>(owner);
+  auto held = lock.acquire();
+  ensemble.expire_session(owner);
+  check_rare_tries(ensemble, lock, is_lost);
+  held.release();
+  CHECK(is_taken(lock));
+}
+
+TEST_CASE_TEMPLATE("so are those beside a guard whose lock was released by a transaction", Lock, mutex, fair_mutex) {
+  simulated_ensemble ensemble;
+  client owner{ensemble, {.report_waits_after = 1min}};
+  Lock lock{owner, "/locks/a"};
+  auto held = lock.acquire();
+  commit_and_release(owner, held.grant());
+  check_rare_tries(ensemble, lock, is_released);
+  held.release();
+  CHECK(is_taken(lock));
+}
+
 TEST_CASE("a long wait of a writer for a reader of the same lock object says so, also after a loss") {
   simulated_ensemble ensemble;
   client owner{ensemble, {.report_waits_after = 1s}};
@@ -80,6 +145,17 @@ TEST_CASE("a long wait of a writer for a reader of the same lock object says so,
   }
 }
 
+/// @returns what the caller of `lock` is told.
+template <class Lock>
+std::string refusal_of(Lock& lock) {
+  try {
+    (void)lock.acquire();
+    return {};
+  } catch (const std::system_error& refused) {
+    return refused.what();
+  }
+}
+
 TEST_CASE_TEMPLATE("a caller that has not released what it has lost is told so when it locks again", Lock, mutex,
                    fair_mutex, shared_mutex, multi_lock) {
   simulated_ensemble ensemble;
@@ -87,14 +163,25 @@ TEST_CASE_TEMPLATE("a caller that has not released what it has lost is told so w
   auto lock = lock_of<Lock>(owner);
   const auto held = lock.acquire();
   ensemble.expire_session(owner);
-  std::string said;
-  try {
-    (void)lock.acquire();
-  } catch (const std::system_error& refused) {
-    said = refused.what();
-  }
+  const auto said = refusal_of(lock);
   CAPTURE(said);
   CHECK(said.find("has lost the lock and not released it since") != std::string::npos);
+}
+
+TEST_CASE_TEMPLATE("a caller that has released its lock by a transaction is told so when it locks again", Lock, mutex,
+                   fair_mutex, reentrant_mutex) {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  Lock lock{owner, "/locks/a"};
+  lock.lock();
+  commit_and_release(owner, lock.held());
+  const auto said = refusal_of(lock);
+  CAPTURE(said);
+  CHECK(said.find("lost while") == std::string::npos);
+  CHECK(said.find("has lost") == std::string::npos);
+  CHECK(said.find("by a transaction") != std::string::npos);
+  lock.unlock();
+  CHECK(is_taken(lock));
 }
 
 }  // namespace latchkey::testing
