@@ -33,7 +33,7 @@ LATCHKEY_EXPORT request_shape shape_of(const request& what) noexcept;
 /// it. Then they are asked about smaller sizes, until it is known to an eighth what they take. Once a minute a request may
 /// have them asked again.
 ///
-/// A request that ends each connection for another reason is held back for a pause that grows; after ten connections it
+/// A request that ends each connection for another reason is held back for a pause that grows; after eleven connections it
 /// alone fails, for a minute.
 class request_limit {
  public:
