@@ -205,6 +205,7 @@ TEST_SUITE("family waiting") {
     });
     all.join();
     CHECK(queue_at(path).size() == 1);
+    REQUIRE(here.net.wait_for_faults(patience()));  // the reply is there, and held
     here.net.release_held();
     CHECK(queued(path, 0));
     CHECK(lock->try_lock_for(patience()));

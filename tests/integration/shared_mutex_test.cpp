@@ -158,6 +158,7 @@ TEST_SUITE("shared mutex") {
       here.net.hold_reply_of_next(opcode::get_children2);
       held.set();
       REQUIRE(has_sent(here.net, opcode::get_children2));
+      REQUIRE(here.net.wait_for_faults(patience()));  // the reply is there, and held
       lock.unlock_shared();
       here.net.release_held();
     });
