@@ -174,6 +174,7 @@ class liveness_clock {
       if (const auto since = take(heard_, sent - timing_.ping_gap())) add(relayed_, *since, now);
     }
     add(heard_, sent, now);
+    unbroken_ = is_unbroken();
   }
 
   /// @returns until when a grant is valid.
@@ -186,10 +187,10 @@ class liveness_clock {
   time_point suspect_at() const noexcept { return after(valid_until(), -timing_.timeout / 12); }
 
   /// @returns whether there is enough left of the lease to give a grant with. After an outage that the connection has
-  /// survived, all that was on its way is answered at once: then the lease may end before another R can follow.
+  /// survived, all that was on its way is answered at once: then the lease may end before another R can follow, and the
+  /// W after it, whose round trips may take T/24 each.
   bool fresh(time_point now) const noexcept {
-    const auto until = valid_until();
-    return until > now + timing_.timeout / 8 && (timing_.trusts_network || until > renewable_at());
+    return valid_until() > now + timing_.timeout / 8 && (unbroken_ || timing_.trusts_network);
   }
 
   /// A holder is to be warned when less than `before` is left, the longest of all; zero: none.
@@ -221,11 +222,11 @@ class liveness_clock {
   }
 
   /// @returns when to send the next sync: at the next beat; for holders as soon as it can be an R, if the lease may not
-  /// last for a beat and two round trips more.
+  /// last for a beat and three round trips more.
   time_point next_sync(time_point now, bool holding) const noexcept {
     const auto beat = now + beat_interval(holding);
     const auto ready = renewable_at();
-    return holding && ready > now && valid_until() < beat + timing_.timeout / 12 ? std::min(beat, ready) : beat;
+    return holding && ready > now && valid_until() < beat + timing_.timeout / 8 ? std::min(beat, ready) : beat;
   }
 
   const session_timing& timing() const noexcept { return timing_; }
@@ -240,13 +241,26 @@ class liveness_clock {
   static constexpr std::size_t most_answers = 64;
   static time_point after(time_point from, duration time) noexcept { return from == unknown ? unknown : from + time; }
 
+  /// @returns what will be known when a proof is sent now and acknowledged.
+  time_point soon_known() const noexcept { return relayed_.empty() ? known_ : std::max(known_, relayed_.back().since); }
+
   /// @returns from when on a sync can be an R that makes the lease longer; a past time if no C is there to say so.
   time_point renewable_at() const noexcept {
-    if (!relayed_.empty() && relayed_.back().since > known_) return known_;
-    for (const auto& each : heard_) {
-      if (each.since > known_) return each.answered + timing_.ping_gap();
+    const auto known = soon_known();
+    const auto next = std::find_if(heard_.begin(), heard_.end(), [&](const answer& c) { return c.since > known; });
+    return next == heard_.end() ? known : next->answered + timing_.ping_gap();
+  }
+
+  /// @returns whether each C that is there can be proved before the lease ends that the one before it makes.
+  bool is_unbroken() const noexcept {
+    auto known = soon_known();
+    for (const auto& c : heard_) {
+      if (c.since <= known) continue;
+      const auto proved = c.answered + timing_.ping_gap() + timing_.timeout / 8;
+      if (after(known, timing_.timeout * 11 / 12) < proved) return false;
+      known = c.since;
     }
-    return known_;
+    return true;
   }
 
   void restart(const session_timing& timing) {
@@ -283,6 +297,7 @@ class liveness_clock {
   time_point newest_asked_ = unknown;  // when the newest of them was sent
   std::vector<answer> heard_;          // C: the oldest first
   std::vector<answer> relayed_;        // R
+  bool unbroken_ = true;
 };
 
 }  // namespace latchkey::detail
