@@ -48,10 +48,12 @@ struct transaction_steps {
     return held->node() == path || std::find(others.begin(), others.end(), path) != others.end();
   }
 
-  /// A marker that a step creates, changes or deletes would not tell what has become of the transaction.
+  /// A marker that a step creates, changes or deletes would not tell what has become of the transaction. Nor would one
+  /// that exists as long as the lock is held: a node of the grant, or one above it.
   void refuse_marker(const std::string& path, const std::string& given) const {
     const bool touched = std::any_of(steps.begin(), steps.end(), [&](const step& each) { return each.path == path; });
-    if (!touched && marker.empty() && !rests_on(path)) return;
+    const bool always_there = held && (held->node() + '/').starts_with(path + '/');
+    if (!touched && marker.empty() && !always_there && !rests_on(path)) return;
     throw error{errc::bad_option,
                 "a transaction has one marker, at a path that none of its steps and no lock uses; choose another one",
                 given};

@@ -212,6 +212,7 @@ TEST_SUITE("transaction") {
     CHECK(error_of([&] { writes.set(here.data, std::string(500'000, 'x')); }) == errc::too_large);
     CHECK(error_of([&] { writes.once("/"); }) == errc::bad_path);
     CHECK(error_of([&] { writes.once(here.path + "/" + queue_at(here.path).front()); }) == errc::bad_option);
+    CHECK(error_of([&] { writes.once(here.path); }) == errc::bad_option);  // is there as long as the lock is held
     CHECK(error_of([&] { writes.once(here.data); }) == errc::bad_option);
     CHECK(error_of([&] { here.begin().once(here.data).once(here.data + "/other"); }) == errc::bad_option);
     CHECK(error_of([&] { here.begin().once(here.data).erase(here.data); }) == errc::bad_option);
