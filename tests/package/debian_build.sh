@@ -48,6 +48,7 @@ latchkey::detail::event_thread::post
 latchkey::detail::event_thread::posted
 latchkey::detail::forks
 latchkey::detail::home::home
+latchkey::detail::monitor::refuse_call_from_inside
 latchkey::detail::monitor::refuse_child
 latchkey::detail::monitor::run_due
 latchkey::detail::shape_of
