@@ -35,11 +35,11 @@ constinit const rule permits{ "permit", "lease-",    "",          {},           
 constinit const rule counted{ "permit", "lease-",    "",          turn_and_permits, nullptr};
 // clang-format on
 
-constexpr std::array<const rule*, 5> all{&locks, &reads, &writes, &latches, &permits};
+constexpr std::array<const rule*, 5> all_rules{&locks, &reads, &writes, &latches, &permits};
 
 }  // namespace
 
-const rule& rule_of(contender_kind kind) noexcept { return *all[static_cast<std::size_t>(kind)]; }
+const rule& rule_of(contender_kind kind) noexcept { return *all_rules[static_cast<std::size_t>(kind)]; }
 
 const rule& counting_rule() noexcept { return counted; }
 
@@ -62,7 +62,7 @@ void require_not_negative(const char* option, std::chrono::nanoseconds time, con
 }
 
 std::optional<position> parse_contender(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::size_t i = 0; i < all_rules.size(); ++i) {
     const auto kind = static_cast<contender_kind>(i);
     if (const auto number = rule_of(kind).number(name)) return position{*number, kind};
   }
