@@ -225,8 +225,9 @@ class liveness_clock {
   /// last for a beat and three round trips more.
   time_point next_sync(time_point now, bool holding) const noexcept {
     const auto beat = now + beat_interval(holding);
+    if (!holding || valid_until() >= beat + timing_.timeout / 8) return beat;
     const auto ready = renewable_at();
-    return holding && ready > now && valid_until() < beat + timing_.timeout / 8 ? std::min(beat, ready) : beat;
+    return ready > now ? std::min(beat, ready) : beat;
   }
 
   const session_timing& timing() const noexcept { return timing_; }
