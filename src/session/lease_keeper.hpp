@@ -14,6 +14,7 @@
 
 #include <latchkey/grant.hpp>
 
+#include "session/lease.hpp"
 #include "session/lease_warnings.hpp"
 #include "session/liveness.hpp"
 #include "session/own_nodes.hpp"

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "queue/grant_phase.hpp"
+#include "session/lease.hpp"
 
 namespace latchkey::detail {
 namespace {
