@@ -43,17 +43,22 @@ struct transaction_steps {
 
   /// @returns whether the place in the queue of the grant is there, or one of those of its group.
   bool rests_on(const std::string& path) const {
+    return any_node([&](const std::string& node) { return node == path; });
+  }
+
+  template <class Predicate>
+  bool any_node(Predicate which) const {
     if (!held) return false;
     const auto& others = held->other_nodes();
-    return held->node() == path || std::find(others.begin(), others.end(), path) != others.end();
+    return which(held->node()) || std::any_of(others.begin(), others.end(), which);
   }
 
   /// A marker that a step creates, changes or deletes would not tell what has become of the transaction. Nor would one
   /// that exists as long as the lock is held: a node of the grant, or one above it.
   void refuse_marker(const std::string& path, const std::string& given) const {
     const bool touched = std::any_of(steps.begin(), steps.end(), [&](const step& each) { return each.path == path; });
-    const bool always_there = held && (held->node() + '/').starts_with(path + '/');
-    if (!touched && marker.empty() && !always_there && !rests_on(path)) return;
+    const bool always_there = any_node([&](const std::string& node) { return (node + '/').starts_with(path + '/'); });
+    if (!touched && marker.empty() && !always_there) return;
     throw error{errc::bad_option,
                 "a transaction has one marker, at a path that none of its steps and no lock uses; choose another one",
                 given};

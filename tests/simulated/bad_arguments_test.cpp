@@ -7,6 +7,7 @@
 #include <latchkey/mutex.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
+#include <latchkey/transaction.hpp>
 
 #include <cstdint>
 #include <string>
@@ -49,6 +50,25 @@ TEST_CASE("a semaphore of no permits, or of fewer, is refused with its number") 
   semaphore permits{owner, "/s", 2};
   CHECK(says(refusal_of_option([&] { permits.resize(static_cast<std::uint32_t>(-2)); }), "4294967294"));
   CHECK(says(refusal_of_option([&] { auto none = permits.acquire(static_cast<std::uint32_t>(-1)); }), "4294967295"));
+}
+
+TEST_CASE("a marker that exists as long as the lock is held is refused: with it nothing would ever be written") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  multi_lock both{owner, {{"/locks/a"}, {"/locks/b"}}};
+  mutex one{owner, "/locks/c"};
+  const auto refused = [&](const grant& held, const std::string& marker) {
+    return refusal_of_option([&] { transaction(owner, held).once(marker); });
+  };
+  const auto of_both = both.acquire();
+  const auto of_one = one.acquire();
+  CHECK(says(refused(of_one.grant(), "/locks"), "a transaction has one marker"));
+  CHECK(says(refused(of_both.grant(), "/locks"), "a transaction has one marker"));
+  CHECK_FALSE(refused(of_one.grant(), "/locks/c").empty());
+  CHECK_FALSE(refused(of_both.grant(), "/locks/a").empty());
+  CHECK_FALSE(refused(of_both.grant(), "/locks/b").empty());
+  CHECK(refused(of_one.grant(), "/locks/a").empty());
+  CHECK(refused(of_one.grant(), "/locks/cc").empty());
 }
 
 TEST_CASE("run() without work is refused before it stands") {
