@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/path.hpp"
-#include "queue/record.hpp"
 
 namespace latchkey::detail {
 
@@ -91,7 +90,6 @@ void predecessor::see_off() {
 }
 
 void predecessor::end_overdue() {
-  anew();
   if (core().failed()) return;
   const auto node = join(*path_, name_);
   if (!connected()) return core().reaper().remove_alone(node);

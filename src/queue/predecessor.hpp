@@ -45,7 +45,6 @@ class predecessor final : public conversation<predecessor>, private peer_listene
   /// Begins to wait for it.
   void await();
 
-  const std::string& name() const noexcept { return name_; }
   /// @returns whether its owner has said that it is closed.
   bool released() const noexcept { return released_; }
   /// The ensemble is to tell when it has gone, unless it watches already.
@@ -72,7 +71,7 @@ class predecessor final : public conversation<predecessor>, private peer_listene
   const std::shared_ptr<const std::string> path_;
   const rule* const kind_;
   const std::string name_;
-  std::uint32_t ahead_;
+  const std::uint32_t ahead_;
   bool released_ = false;
   peers* const peers_;
 };

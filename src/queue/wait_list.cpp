@@ -89,7 +89,7 @@ bool wait_list::on_round(time_point now) {
   const auto waited = now - line_.front()->since;
   if (!core_.waiting_calls().is_long(waited)) return false;
   next_report_ = now + waited;
-  report(what_keeps_ ? what_keeps_() : kept_by::others, {waited, line_.size()});
+  report(keeper(), {waited, line_.size()});
   return true;
 }
 
@@ -98,8 +98,8 @@ bool wait_list::on_round(time_point now) {
 /// `std::lock`, which tries one of two objects while it holds the other, in turns.
 void wait_list::on_failed_try(const waiter& who) {
   const auto now = core_.monitor().now();
-  const auto keeper = what_keeps_ ? what_keeps_() : kept_by::others;
-  const bool over = keeper >= kept_by::released_grant;
+  const auto by = keeper();
+  const bool over = by >= kept_by::released_grant;
   const bool goes_on = over ? failed_beside_over_ : who.since - failed_at_ <= longest_pause;
   failed_beside_over_ = over;
   if (failing_since_ == never || !goes_on) {
@@ -110,7 +110,7 @@ void wait_list::on_failed_try(const waiter& who) {
   const auto failing = now - failing_since_;
   if (!core_.waiting_calls().is_long(failing) || now < next_report_of_tries_) return;
   next_report_of_tries_ = now + failing;
-  report(keeper, {failing});
+  report(by, {failing});
 }
 
 /// `others` are for the ensemble to tell.

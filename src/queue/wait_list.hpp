@@ -145,6 +145,7 @@ class wait_list final : long_wait_source {
   std::shared_ptr<waiter> make();
   bool on_round(time_point now) override;
   void on_failed_try(const waiter& who);
+  kept_by keeper() const { return what_keeps_ ? what_keeps_() : kept_by::others; }
   void report(kept_by what, const long_wait& wait);
   void count_end(const waiter& who, waiter::outcome what);
 

@@ -116,8 +116,6 @@ mutants = (
     Mutant("the node of a dead holder stays", ahead, "if (read.code != reply_code::no_node) core.reaper().remove_alone(node);", "(void)read;"),
     Mutant("the node of a live holder is deleted again", ahead, "if (read.code != reply_code::no_node) core.reaper()", "(void)read, core.reaper()"),
     Mutant("the node of a live holder is deleted at once", ahead, "core().session().info().timeout / 8,", "duration{1},"),
-    Mutant("who deletes the node of a dead holder leaves the watch", ahead, "  anew();\n  if (core().failed()) return;", "  if (core().failed()) return;",
-           "the predecessor is destroyed right after that, and its watch with it"),
     Mutant("the node is deleted though it has gone", ahead, "if (core().peers()) core().peers()->departures().gone(*path_, name_);", ""),
     Mutant("a change of its data keeps the node of a dead holder", ahead, "if (event == watch_event::deleted) return self.gone();", "return self.gone();"),
     Mutant("the node is deleted though it was gone before the watch", ahead,
