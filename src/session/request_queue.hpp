@@ -34,16 +34,22 @@ class request_queue {
   /// socket (64 Ki, HAZARDS 6); this is far below, and a proof waits for no more than these at the server.
   static constexpr std::size_t most_calls = 960;
   static constexpr std::size_t most_background = 64;
+  /// Of each urgency when answers are slow, so that a proof does not wait for many that the server takes long for.
+  static constexpr std::size_t most_when_slow = 64;
   /// So many stale requests are kept at least.
   static constexpr std::size_t least_swept = 256;
 
-  static constexpr std::size_t most(urgency how) noexcept {
+  static constexpr std::size_t most(urgency how, bool slow = false) noexcept {
     if (how == urgency::proof) return std::numeric_limits<std::size_t>::max();
+    if (slow) return most_when_slow;
     return how == urgency::call ? most_calls : most_background;
   }
 
+  /// @param slow whether answers are slow
   /// @returns whether a request that comes now may be sent at once.
-  bool may_send(urgency how) const noexcept { return of(how).waiting.empty() && of(how).under_way < most(how); }
+  bool may_send(urgency how, bool slow = false) const noexcept {
+    return of(how).waiting.empty() && of(how).under_way < most(how, slow);
+  }
 
   /// @returns those that were found stale, if any: they are not sent.
   std::vector<Request> put(urgency how, Request what) {
@@ -57,10 +63,10 @@ class request_queue {
   /// @param may_go whether a request may be sent now; those of its urgency wait behind one that may not
   /// @returns the next one that may be sent, perhaps a stale one; nothing if there is none.
   template <class Predicate>
-  std::optional<Request> take(Predicate may_go) {
+  std::optional<Request> take(Predicate may_go, bool slow = false) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       auto& from = lanes_[i];
-      if (from.waiting.empty() || from.under_way >= most(static_cast<urgency>(i))) continue;
+      if (from.waiting.empty() || from.under_way >= most(static_cast<urgency>(i), slow)) continue;
       if (!may_go(std::as_const(from.waiting.front()))) continue;
       std::optional<Request> next{std::move(from.waiting.front())};
       from.waiting.pop_front();

@@ -185,6 +185,7 @@ class session final : connector_listener {
   void send(waiting next);
   void send_waiting();
   bool is_held_back(const waiting& next);
+  bool is_slow() const;
   reply_code refusal_of(const waiting& next);
   void say_refused(const waiting& which, unsigned connections);
   void blame_for_end(const pending& request);

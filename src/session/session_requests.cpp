@@ -74,10 +74,15 @@ void session::erase_watched(std::unordered_map<std::string, std::vector<watcher>
   watches_.erase(path);
 }
 
+/// T/24 is what a lease leaves for round trips.
+bool session::is_slow() const {
+  return !pending_.empty() && monitor_.now() - pending_.front().sent > duration{info_.timeout} / 24;
+}
+
 void session::send_in_turn(waiting next) {
   send_waiting();
   const auto how = next.how;
-  if (queue_.may_send(how) && !is_held_back(next)) return send(std::move(next));
+  if (queue_.may_send(how, is_slow()) && !is_held_back(next)) return send(std::move(next));
   for (auto& stale : queue_.put(how, std::move(next))) not_sent(stale, reply_code::not_sent);
 }
 
@@ -100,7 +105,7 @@ void session::send(waiting next) {
 
 /// Those that are not waited for any more are withdrawn.
 void session::send_waiting() {
-  while (auto next = queue_.take([this](const waiting& each) { return !is_held_back(each); })) {
+  while (auto next = queue_.take([this](const waiting& each) { return !is_held_back(each); }, is_slow())) {
     if (next->is_stale()) {
       not_sent(*next, reply_code::not_sent);
     } else {

@@ -175,6 +175,21 @@ TEST_SUITE("session") {
     CHECK(w.own->run([&] { return w.core->session().watched_paths().empty(); }));
   }
 
+  TEST_CASE("few requests are under way while answers are slow, as a proof comes behind all of them") {
+    connected_client w;
+    const auto most = detail::request_queue<int>::most_when_slow;
+    w.opener->answers_everything();
+    w.opener->sent.clear();
+    for (std::size_t i = 0; i < most; ++i) w.ask();
+    w.advance(our_session.timeout / 24 + 1ms);
+    for (std::size_t i = 0; i < 100; ++i) w.ask();
+    CHECK(w.opener->sent.size() == most);
+    w.opener->answers(w.opener->sent.front().id);  // those that are left are as old
+    CHECK(w.opener->sent.size() == most + 1);
+    w.opener->answers_everything();
+    CHECK(w.opener->sent.size() == 99);
+  }
+
   TEST_CASE("a proof waits for no other request") {
     connected_client w;
     for (std::size_t i = 0; i < 10000; ++i) w.ask();
