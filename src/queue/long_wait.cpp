@@ -50,6 +50,7 @@ class look : public std::enable_shared_from_this<look> {
   }
 
   void on_listed(const reply& listed) {
+    if (!wait_.goes_on()) return;  // an answer that took long: the holder may be the call itself
     holder_ = first_rival(core_.reaper().remaining(absolute_, listed.children), *where_.kind);
     if (holder_.empty()) return look_again();
     held_by_client_ = core_.lease_keeper().holder_of(node()) != nullptr;
@@ -74,7 +75,7 @@ class look : public std::enable_shared_from_this<look> {
   void on_checked(const reply& checked) {
     if (checked.code == reply_code::no_node) {
       ask({.kind = operation::children, .path = absolute_}, &look::on_listed_again);
-    } else if (wait_.calls != 0 && read_.code == reply_code::ok && !say_if_held_here()) {
+    } else if (wait_.calls != 0 && wait_.goes_on() && read_.code == reply_code::ok && !say_if_held_here()) {
       say(log_level::info,
           wait_.calls == 1 ? "a call has been waiting long for the lock" : "calls have been waiting long for the lock");
     }

@@ -4,6 +4,7 @@
 /// Finds out what has kept calls from a lock for long.
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,8 @@ namespace latchkey::detail {
 /// Calls that have not got a lock for long: some wait, or all have ended without it.
 struct long_wait {
   duration lasted{};  ///< the least time that the first one has waited, or since the first one was made that ended so
-  std::size_t calls = 0;  ///< that wait; none: they have ended without the lock
+  std::size_t calls = 0;            ///< that wait; none: they have ended without the lock
+  std::function<bool()> goes_on{};  ///< whether the first of these calls still waits, or has ended without the lock
 
   /// @returns how a log line about it begins: it goes on with " for a lock that ...".
   std::string_view words() const noexcept;

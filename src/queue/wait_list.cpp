@@ -89,7 +89,10 @@ bool wait_list::on_round(time_point now) {
   const auto waited = now - line_.front()->since;
   if (!core_.waiting_calls().is_long(waited)) return false;
   next_report_ = now + waited;
-  report(keeper(), {waited, line_.size()});
+  const auto goes_on = [self = self_, this, since = line_.front()->since] {
+    return !self.expired() && !line_.empty() && line_.front()->since == since;
+  };
+  report(keeper(), {waited, line_.size(), goes_on});
   return true;
 }
 
@@ -110,7 +113,7 @@ void wait_list::on_failed_try(const waiter& who) {
   const auto failing = now - failing_since_;
   if (!core_.waiting_calls().is_long(failing) || now < next_report_of_tries_) return;
   next_report_of_tries_ = now + failing;
-  report(by, {failing});
+  report(by, {.lasted = failing, .goes_on = [] { return true; }});
 }
 
 /// `others` are for the ensemble to tell.

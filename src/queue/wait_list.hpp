@@ -94,7 +94,11 @@ class wait_list final : long_wait_source {
   template <class Owner>
   std::shared_ptr<waiter> add(std::uint64_t fiber, time_point until, Owner& owner) {
     auto& calls = core_.waiting_calls();
-    if (!std::exchange(listed_, true)) calls.add(std::shared_ptr<long_wait_source>{owner.shared_from_this(), this});
+    if (self_.expired()) {
+      const std::shared_ptr<long_wait_source> self{owner.shared_from_this(), this};
+      self_ = self;
+      calls.add(self);
+    }
     calls.one_more();
     ++counts_.calls;
     auto me = make();
@@ -153,11 +157,11 @@ class wait_list final : long_wait_source {
   const std::string& path_;
   const rule& kind_;
   lock_counts& counts_;
-  bool listed_ = false;               // in `waiting_calls`
-  time_point next_report_{};          // not before
-  time_point failing_since_ = never;  // calls that end by themselves have ended without the lock, and go on to
-  time_point failed_at_{};            // the last of them
-  bool failed_beside_over_ = false;   // the last of them, beside a grant that is over and kept
+  std::weak_ptr<long_wait_source> self_;  // once it is in `waiting_calls`
+  time_point next_report_{};              // not before
+  time_point failing_since_ = never;      // calls that end by themselves have ended without the lock, and go on to
+  time_point failed_at_{};                // the last of them
+  bool failed_beside_over_ = false;       // the last of them, beside a grant that is over and kept
   time_point next_report_of_tries_{};
   std::function<void(const long_wait&)> look_;
   std::function<kept_by()> what_keeps_;

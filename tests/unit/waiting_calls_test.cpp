@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "bridge/monitor.hpp"
+#include "log_lines.hpp"
 #include "session/waiting_calls.hpp"
+#include "simulation/simulated_lock.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -49,6 +51,26 @@ TEST_SUITE("waiting calls") {
         calls.add(std::allocate_shared<silent_line>(counting_allocator<silent_line>{blocks}));
       }
       CHECK(blocks <= (long_wait == 0s ? 0 : 64));
+    }
+  }
+
+  TEST_CASE("a call that waits for silent servers, and has the lock when they answer, is not told who holds it") {
+    for (const auto silent : {2s, 5s, 9s}) {
+      CAPTURE(silent.count());
+      const log_lines lines{log_level::info};
+      simulation time{1};
+      fake_ensemble ensemble{time};
+      client_options options;
+      options.session_timeout = 20s;
+      options.report_waits_after = 1s;
+      simulated_client client{ensemble, options};
+      REQUIRE(client.connect());
+      simulated_lock lock{client, "/q", {}};
+      client.connector().latest()->open_hole(silent);
+      const auto call = lock.enter(1, detail::contender_kind::lock);
+      time.run_for(30s);
+      CHECK(call->what == detail::waiter::outcome::granted);
+      CHECK(lines.with("waiting long").empty());
     }
   }
 }
