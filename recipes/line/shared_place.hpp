@@ -41,7 +41,7 @@ class shared_place : public lock_line, public place_listener, public session_obs
       /* queueing */ {true,  true,     true,    true,    false},
       /* delayed  */ {true,  true,     true,    true,    false},  // its session is over
       /* granted  */ {true,  true,     true,    true,    true},   // to be proved; a downgrade without an answer; idle
-      /* resting  */ {true,  false,    false,   true,    false},  // a call comes
+      /* resting  */ {true,  false,    true,    true,    false},  // a call comes; its session is over
   }};
   // clang-format on
 

@@ -41,6 +41,18 @@ TEST_SUITE("downgrade") {
     CHECK(w.ends(writer, outcome::granted));
   }
 
+  TEST_CASE("a place that rests after that is given up when its session is over") {
+    calm_world w;
+    simulated_lock lock{w.one, "/q", {.family = lock_family::shared, .linger = 1h}};
+    REQUIRE(w.ends(lock.enter(1, contender_kind::write), outcome::granted));
+    REQUIRE(w.ends(lock.downgrade(1), outcome::granted));
+    lock.leave(1, contender_kind::read);
+    REQUIRE(w.queued(1));
+    w.ensemble.expire(w.session(w.one));
+    CHECK(w.queued(0));
+    CHECK(w.ends(lock.enter(1, contender_kind::read), outcome::granted));
+  }
+
   TEST_CASE("the readers of the writer's own object that wait are let in, too") {
     downgrade_world w;
     const auto reader = w.lock.enter(2, contender_kind::read);
