@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/log.hpp"
 #include "base/path.hpp"
 #include "queue/admission.hpp"
@@ -126,9 +128,8 @@ void leader_watch::make_path() {
 
 void leader_watch::not_answered(reply_code code) {
   if (!is_lost(code) && !std::exchange(denied_, true)) {
-    log(log_level::warning,
-        "the ensemble denies reading who leads; grant this client the permission r on the path and on its children",
-        {{"path", path_}, {"code", name_and_number(code)}});
+    const auto why = refusal(*core_, code, "the permission r on the path and on its children");
+    log(log_level::warning, fmt::format("who leads cannot be read: {}", why.what), {{"path", path_}});
   }
   see({});
   look_later();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "log_lines.hpp"
+#include "recipes/election/leader_watch.hpp"
 #include "recipes/keyed/contract.hpp"
 #include "support/holding_world.hpp"
 
@@ -58,6 +59,18 @@ TEST_SUITE("oversized requests") {
       lock.leave(3, kind);
       other.leave(1, mode);
     }
+  }
+
+  TEST_CASE("a view of a leader at a path that the servers do not take says so") {
+    const log_lines log{log_level::warning};
+    calm_world w;
+    w.ensemble.limit_requests(1000);
+    const auto view =
+        std::make_shared<detail::leader_watch>(w.one.core(), "/" + std::string(1500, 'p'), [](const auto&) {});
+    view->open();
+    REQUIRE(w.eventually([&] { return !log.with("who leads cannot be read: a request of ").empty(); }));
+    CHECK(tells_of(log.with("who leads").front(), "jute.maxbuffer"));
+    view->shut();
   }
 
   TEST_CASE("contenders for many locks that the servers do not take fail together, and cost no other lock") {
