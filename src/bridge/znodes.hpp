@@ -126,6 +126,10 @@ struct session_info {
   std::int64_t id = 0;
   std::chrono::milliseconds timeout{};
   std::string server{};  ///< its address, as in `connector::open`; empty when that is not known
+
+  /// @returns whether a server of ZooKeeper may have given it. The C client reads any answer as that of one: text makes a
+  /// timeout of two days and more.
+  bool is_plausible() const noexcept { return id != 0 && timeout <= std::chrono::hours{24}; }
 };
 
 enum class watch_event { changed, deleted, children_changed };
@@ -158,6 +162,10 @@ class znodes {
 
   /// @returns how often a server has accepted a connection and closed it before it let this session in. From any thread.
   virtual std::uint64_t turned_away() const noexcept { return 0; }
+
+  /// Before it is closed. @returns whether its listener is not called any more: the session has never begun. From any
+  /// thread that does not hold the monitor.
+  virtual bool hush() noexcept { return false; }
 };
 
 /// What a session needs besides its epoch.

@@ -2,6 +2,8 @@
 #include "bridge/zookeeper_connector.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <system_error>
 #include <utility>
 
@@ -19,7 +21,10 @@ namespace latchkey::detail {
 namespace {
 
 /// Names that are looked up at once: one that is slow holds up no other, and a long connect string is no burst of threads.
-constexpr std::size_t most_at_once = 8;
+constexpr std::size_t most_at_once = 32;
+
+/// What a close takes at most, as a rule (HAZARDS 1).
+constexpr std::chrono::seconds longest_close{5};
 
 /// @returns why there is no server; empty when there is one, or it is to be done without.
 std::string failure_of(const known_hosts::servers& found) {
@@ -37,6 +42,21 @@ void open_handle(std::uint64_t epoch, connector_listener& listener, const handle
   auto failure = handle->open(found.list);
   if (!failure.empty()) return listener.on_opened(epoch, nullptr, std::move(failure));
   listener.on_opened(epoch, std::move(handle), {});
+}
+
+/// Something that is no server may keep the C client from closing (HAZARDS 36): that is not waited for.
+void close_in_time(std::shared_ptr<znodes>& hushed) {
+  std::promise<void> closed;
+  const auto done = closed.get_future();
+  try {
+    std::thread{[handle = hushed, closed = std::move(closed)]() mutable {
+      handle.reset();
+      closed.set_value();
+    }}.detach();
+  } catch (const std::system_error&) {  // no thread: on this one
+  }
+  hushed.reset();
+  static_cast<void>(done.wait_for(longest_close));
 }
 
 void require_schemes(const std::vector<credentials>& all) {
@@ -112,7 +132,11 @@ void zookeeper_connector::look_up_next() {
 void zookeeper_connector::retire(std::unique_ptr<znodes> session, std::function<void()> on_closed) {
   // Shared, as a std::function wants to be copied.
   helpers_.run([session = std::shared_ptr<znodes>{std::move(session)}, on_closed = std::move(on_closed)]() mutable {
-    session.reset();  // the destructor closes; on this thread, never on one of the C client (HAZARDS 1)
+    if (session->hush()) {
+      close_in_time(session);
+    } else {
+      session.reset();  // the destructor closes; on this thread, never on one of the C client (HAZARDS 1)
+    }
     if (on_closed) on_closed();
   });
 }

@@ -58,7 +58,10 @@ std::string server_of(zhandle_t* handle) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
   auto* const address = reinterpret_cast<sockaddr*>(&storage);
-  if (zookeeper_get_connected_host(handle, address, &size) == nullptr) return {};
+  if (zookeeper_get_connected_host(handle, address, &size) == nullptr) {
+    const auto* const current = zoo_get_current_server(handle);  // of what is no server, too
+    return current == nullptr ? "" : current;
+  }
   close_on_exec(storage);
   return to_text(address, size);
 }
@@ -247,18 +250,31 @@ void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
     if (!authenticate(handle)) return;  // the connection is gone again: the next one is the first
     connected_ = true;
     const std::chrono::milliseconds timeout{zoo_recv_timeout(handle)};
-    listener_.on_connection(epoch_, connection_state::connected,
-                            {zoo_client_id(handle)->client_id, timeout, server_of(handle)});
-    return;
+    return tell(connection_state::connected, {zoo_client_id(handle)->client_id, timeout, server_of(handle)});
   }
+  // Nobody has asked for that: it is no server (HAZARDS 36).
+  if (state == ZOO_READONLY_STATE) return tell(connection_state::connected, {.server = server_of(handle)});
   const bool was_connected = std::exchange(connected_, false);
   if (state == ZOO_EXPIRED_SESSION_STATE) {
-    listener_.on_connection(epoch_, connection_state::expired, {});
+    tell(connection_state::expired);
   } else if (state == ZOO_AUTH_FAILED_STATE) {
-    listener_.on_connection(epoch_, connection_state::auth_failed, {});
+    tell(connection_state::auth_failed);
   } else if (was_connected) {
-    listener_.on_connection(epoch_, connection_state::disconnected, {});
+    tell(connection_state::disconnected);
   }
+}
+
+void zookeeper_handle::tell(connection_state state, session_info info) noexcept {
+  const std::lock_guard lock{telling_};
+  if (hushed_) return;
+  begun_ = begun_ || (state == connection_state::connected && info.is_plausible());
+  listener_.on_connection(epoch_, state, std::move(info));
+}
+
+bool zookeeper_handle::hush() noexcept {
+  const std::lock_guard lock{telling_};
+  hushed_ = !begun_;
+  return hushed_;
 }
 
 /// Done at the first connection, before the session hears of it: right after the start zoo_add_auth refuses credentials

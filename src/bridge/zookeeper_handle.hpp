@@ -31,8 +31,8 @@ struct handle_options {
 };
 
 /// One session of the C client: its asynchronous calls, its callbacks.
-/// The listener is called on the completion thread of the C client, with no lock held. `open` and `close` block, and
-/// run on helper threads; `send` does not.
+/// The listener is called on the completion thread of the C client, with no lock held that anything but `hush` takes.
+/// `open` and `close` block, and run on helper threads; `send` does not.
 class zookeeper_handle final : public znodes {
  public:
   zookeeper_handle(std::uint64_t epoch, znodes_listener& listener, handle_options options);
@@ -49,9 +49,10 @@ class zookeeper_handle final : public znodes {
   bool send(std::uint64_t id, request what) override;
   void use_servers(std::string list) override { servers_.use(std::move(list)); }
   std::uint64_t turned_away() const noexcept override { return servers_.turned_away(); }
+  bool hush() noexcept override;
 
   /// Ends the session at the ensemble, if there is a connection; afterwards the listener is not called any more.
-  /// Takes up to 5 s. @pre not called on a thread of the C client, which it joins (HAZARDS 1)
+  /// Takes up to 5 s, but as long as it likes if the session has never begun (HAZARDS 36). @pre not called on a thread of the C client, which it joins (HAZARDS 1)
   void close() noexcept;
 
  private:
@@ -64,6 +65,7 @@ class zookeeper_handle final : public znodes {
   std::list<in_flight> take(in_flight& operation);
   void answer(in_flight& operation, int rc, reply with) noexcept;
   void on_session_event(zhandle_t* handle, int state) noexcept;
+  void tell(connection_state state, session_info info = {}) noexcept;
   bool authenticate(zhandle_t* handle) noexcept;
   void drain() noexcept;
 
@@ -75,6 +77,10 @@ class zookeeper_handle final : public znodes {
   bool connected_ = false;       // the three are of the completion thread
   bool closing_ = false;
   std::size_t authenticated_ = 0;
+
+  std::mutex telling_;  // of what follows; held while the listener is told of the session
+  bool begun_ = false;
+  bool hushed_ = false;
 
   std::mutex mutex_;  // of what follows; never held while the listener is called
   std::condition_variable drained_;

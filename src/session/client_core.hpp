@@ -161,7 +161,7 @@ class client_core final : session_listener {
   void begin_outage();
   void report_outage(duration lasted);
   void end_session(loss_reason why);
-  std::string_view advice() const;
+  std::string advice() const;
   void tell_trace(trace_span span);
   void watch_callbacks(event_thread::running seen, duration ran);
   void close_session();

@@ -35,7 +35,8 @@ time_point client_core::end_of_try(duration most) const {
 }
 
 /// One connection is closed when an outage begins; a server that has too many closes each.
-std::string_view client_core::advice() const {
+std::string client_core::advice() const {
+  if (auto why = session_.failure(); !why.empty()) return why;
   if (closed_by_servers() < closed_before_ + 3) return "check the connect string, the servers and the network";
   return "servers, or proxies before them, accept connections and close them: they have no quorum or are down, or "
          "their "

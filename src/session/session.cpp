@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/log.hpp"
 
@@ -91,20 +92,25 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
       return;
     }
     const auto before = std::exchange(failure_, std::move(failure));
-    if (!opened && failure_.empty()) return end(session_end::timeout_refused);
+    if (!opened && failure_.empty() && given_ != 0ms) return end(session_end::timeout_refused);
     if (!opened) {
-      if (failure_ != before) {
+      if (failure_.empty()) without_.clear();  // a service of another kind may go
+      if (!failure_.empty() && failure_ != before) {
         log(log_level::warning, "no session could be opened; trying again", {{"cause", failure_}});
       }
       return open_later();
     }
     handle_ = std::move(opened);
-    failures_ = 0;
     if (!moved_early_.empty()) use_servers(std::exchange(moved_early_, {}));
     without_connection_since_ = monitor_.now();
     look_for_moved_hosts();
     if (const auto early = std::exchange(connected_early_, std::nullopt)) become_connected(*early);
   });
+}
+
+std::string session::failure() const {
+  if (!failure_.empty() || foreign_.empty()) return failure_;
+  return fmt::format("no ZooKeeper server answers at {}", fmt::join(foreign_, ", "));
 }
 
 void session::close(std::function<void()> on_closed) {
@@ -146,6 +152,7 @@ void session::become_connected(session_info info) {
   const auto epoch = epoch_;
   become_disconnected();                    // the C client may leave that event out
   if (epoch != epoch_ || closing_) return;  // it has ended, or a client that closes waited for no more than this
+  if (!info.is_plausible()) return leave_foreign(std::move(info.server));
   const bool is_new = info_.id != info.id || !ever_connected_ || info_.timeout == 0ms;
   const bool says_timeout = info.timeout != wanted_timeout_ && (is_new || info.timeout != info_.timeout);
   // With a timeout that is too short for the servers' tick there are no leases.
@@ -153,6 +160,8 @@ void session::become_connected(session_info info) {
   // The servers' tick may have grown with it, and the leader may know the shorter one.
   if (!is_new && info.timeout > info_.timeout) return begin_with_longer_timeout(info.timeout);
   info_ = info;
+  failures_ = 0;
+  foreign_.clear();
   connected_ = true;
   ever_connected_ = true;
   answered_ = false;
@@ -220,6 +229,21 @@ void session::begin_elsewhere(session_info refused, bool is_new) {
   connector_.retire(std::move(handle_), [] {});
   without_ = std::move(without);
   open();
+}
+
+/// A handle that is connected to something else looks for no other server. It is no refusal: the client goes on.
+void session::leave_foreign(std::string server) {
+  if (std::find(foreign_.begin(), foreign_.end(), server) == foreign_.end()) {
+    log(log_level::warning, "what answers at an address is no ZooKeeper server; trying the others",
+        {{"server", server}});
+    foreign_.push_back(server);
+  }
+  without_.push_back(std::move(server));
+  if (info_.id != 0) return end(session_end::expired, std::exchange(without_, {}));
+  monitor_.cancel(move_timer_);
+  connector_.retire(std::move(handle_), [] {});
+  ++epoch_;
+  open_later();
 }
 
 /// First after a moment, in which a client goes over to another server that it knows; then again and again, the seldomer

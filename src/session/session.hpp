@@ -109,7 +109,7 @@ class session final : connector_listener {
   /// answered was sent.
   time_point heard_at() const noexcept { return heard_at_; }
   /// Why the last attempt to open a session failed; empty when it did not.
-  const std::string& failure() const noexcept { return failure_; }
+  std::string failure() const;
 
   /// Sends a request, or queues it while too many of its urgency are in flight. Those of one urgency are sent in their
   /// order. Never calls back before it returns; but another request, that has become stale, may be told so within.
@@ -177,6 +177,7 @@ class session final : connector_listener {
   bool is_of_other_history(operation kind, const reply& with);
   void end(session_end why, std::vector<std::string> without = {});
   void begin_elsewhere(session_info refused, bool is_new);
+  void leave_foreign(std::string server);
   void begin_with_longer_timeout(std::chrono::milliseconds given);
   void say_timeout() const;
   void give_up();
@@ -220,8 +221,9 @@ class session final : connector_listener {
   int opening_ = 0;                              // how many `on_opened` are still to come
   std::optional<session_info> connected_early_;  // before we have heard that it was opened
   std::string moved_early_;                      // servers that are to be used then
-  std::vector<std::string> without_;             // servers that refuse the wanted session timeout
+  std::vector<std::string> without_;             // servers that refuse the wanted session timeout, or are none
   std::chrono::milliseconds given_{};            // the longest timeout that those grant
+  std::vector<std::string> foreign_;             // those that are none, and were logged since there was a session
   silence silence_;
   request_limit limit_;
   size_question size_question_;

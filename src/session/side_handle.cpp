@@ -41,10 +41,10 @@ void side_handle::on_opened(std::uint64_t, std::unique_ptr<znodes> opened, std::
 }
 
 /// It may be connected before it has been opened.
-void side_handle::on_connection(std::uint64_t, connection_state state, session_info) {
+void side_handle::on_connection(std::uint64_t, connection_state state, session_info info) {
   monitor_.run([&] {
     if (closing_) return;
-    connected_ = state == connection_state::connected;
+    connected_ = state == connection_state::connected && info.is_plausible();
     if (!connected_) on_down();
     if (connected_ && handle_) on_up();
   });

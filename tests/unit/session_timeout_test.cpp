@@ -31,6 +31,52 @@ TEST_SUITE("session") {
     CHECK_FALSE(w.failed());
   }
 
+  TEST_CASE("what is no ZooKeeper server is left for another address, and the log names it") {
+    for (const auto& said : {detail::session_info{.id = 0x65717565737400, .timeout = 149797h, .server = "10.0.0.1:80"},
+                             detail::session_info{.id = 0, .timeout = 0ms, .server = "10.0.0.1:80"}}) {
+      const log_lines log{log_level::warning};
+      scripted_client w;
+      w.opener->opens();
+      w.opener->connects(said);
+      CHECK_FALSE(w.connected());
+      CHECK(w.opener->closings.size() == 1);
+      w.advance(100ms);
+      REQUIRE(w.opener->openings.size() == 2);
+      CHECK(w.opener->openings[1].without == std::vector<std::string>{"10.0.0.1:80"});
+      w.opener->opens();
+      w.opener->connects(our_session);
+      CHECK(w.connected());
+      REQUIRE(log.all().size() == 1);
+      CHECK(log.all()[0].find("what answers at an address is no ZooKeeper server") == 0);
+      CHECK(log.all()[0].find("10.0.0.1:80") != std::string::npos);
+    }
+  }
+
+  TEST_CASE("addresses at which no ZooKeeper server answers are asked for ever, but not often") {
+    const log_lines log{log_level::warning};
+    scripted_client w;
+    const auto end = w.now + 10min;
+    while (w.now < end) {
+      const auto before = w.opener->openings.size();
+      if (w.opener->openings.back().without.empty()) {
+        w.opener->opens();
+        w.opener->connects({.id = 7, .timeout = 10000h, .server = "10.0.0.1:80"});
+      } else {
+        w.opener->fails_to_open("");
+      }
+      while (w.opener->openings.size() == before) w.advance(100ms);
+    }
+    CHECK(w.opener->openings.size() > 100);
+    CHECK(w.opener->openings.size() < 300);
+    CHECK(log.with("what answers at an address").size() == 1);
+    CHECK_FALSE(w.failed());
+    if (!w.opener->openings.back().without.empty()) w.opener->fails_to_open("");
+    w.advance(5s);
+    w.opener->opens();
+    w.opener->connects(our_session);
+    CHECK(w.connected());
+  }
+
   TEST_CASE("the user hears of no session that was not one") {
     std::vector<client_event::kind> heard;
     auto options = scripted_client::on_slow_servers();

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
 #include "log_lines.hpp"
@@ -94,6 +95,36 @@ TEST_SUITE("wire") {
       CHECK(owner.session_timeout() == 4s);
       CHECK(other.sessions() <= 1);
     }
+  }
+
+  TEST_CASE("a service of another kind at an address is left for a server, whichever is asked first") {
+    const std::string page = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n400 Bad Request";
+    for (const auto& says : {page, std::string("\0\0\0\x2c", 4) + std::string(44, '\0')}) {
+      for (int round = 0; round < 8; ++round) {
+        wire_server other{{.says_only = says}};
+        wire_server ours{{.timeout = 4s}};
+        client owner{other.address() + "," + ours.address(), session_of(4s)};
+        CHECK(owner.wait_for_connection(3s));
+        CHECK(owner.session_timeout() == 4s);
+      }
+    }
+  }
+
+  TEST_CASE("a client that finds no server, but a service of another kind, says so and closes at once") {
+    wire_server other{{.says_only = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n400 Bad Request"}};
+    auto options = session_of(4s);
+    options.connect_timeout = 1s;
+    client owner{other.address(), options};
+    std::string what;
+    try {
+      mutex lock{owner, "/lock"};
+      static_cast<void>(lock.try_acquire_for(2s));
+    } catch (const error& failure) {
+      CHECK(failure.code() == errc::unreachable);
+      what = failure.what();
+    }
+    CAPTURE(what);
+    CHECK(what.find("no ZooKeeper server answers at " + other.address()) != std::string::npos);
   }
 
   TEST_CASE("when every server has refused the session timeout, each once, it is an error") {
