@@ -115,6 +115,18 @@ TEST_SUITE("moving names") {
     CHECK(owner->session_id() == session);
   }
 
+  TEST_CASE("nor do twelve of them") {
+    const auto known = server();
+    names().set("known.test", {known->address()});
+    names().hold_back("slow.test");
+    std::string hosts;
+    for (int i = 0; i < 12; ++i) hosts += std::to_string(i) + ".slow.test:1,";
+    std::optional<client> owner{std::in_place, hosts + "known.test:1", short_sessions()};
+    CHECK(owner->wait_for_connection(long_enough));
+    owner.reset();
+    names().release();
+  }
+
   TEST_CASE("nor a new session, which is given the addresses that the name had") {
     auto before = server();
     names().set("slow.test", {before->address()});
