@@ -3,11 +3,14 @@
 
 /// What a resource does with fencing tokens. Header only: it needs neither ZooKeeper nor the library.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -34,8 +37,9 @@ namespace latchkey {
 ///
 /// No grant: the token of an empty guard, `{}`, never passes.
 ///
-/// Blocking: `admit()`, `seal()` and `largest()` block the thread, also one that runs fibers, while another request has
-/// the pass, also one of the same thread. Do not suspend a fiber that has one.
+/// Blocking: `admit()`, `seal()` and `largest()` block the thread, also one that runs fibers, while another thread has
+/// the pass. A thread that has it itself would wait for ever: there they throw `std::system_error` with
+/// `resource_deadlock_would_occur`. Do not suspend a fiber that has a pass.
 ///
 /// Concurrency: every member may be called from any thread. Memory: one entry for each resource, for as long as the gate
 /// lives.
@@ -43,13 +47,32 @@ namespace latchkey {
 /// @tparam Resource what names a resource: a key of an unordered map, with the hash `Hash`
 template <class Resource, class Hash = std::hash<Resource>>
 class fence_gate {
-  struct entry {
-    std::mutex mutex;
+  class entry {
+   public:
     std::optional<fencing_token> largest;  // nothing: not loaded yet
+
+    void lock() {
+      const auto me = std::this_thread::get_id();
+      if (holder_.load(std::memory_order_relaxed) == me) {
+        throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur),
+                                "this thread has the pass of the resource already; end that first"};
+      }
+      mutex_.lock();
+      holder_.store(me, std::memory_order_relaxed);
+    }
+    void unlock() noexcept {
+      holder_.store({}, std::memory_order_relaxed);
+      mutex_.unlock();
+    }
+
+   private:
+    std::mutex mutex_;
+    std::atomic<std::thread::id> holder_{};  // a thread compares it with itself only: no order is needed
   };
 
  public:
-  /// Where the largest tokens are kept over restarts. Both are called with the pass of the resource held.
+  /// Where the largest tokens are kept over restarts. Both are called with the pass of the resource held, so they cannot
+  /// ask the gate for it.
   struct durable {
     /// @returns the stored token of a resource; `{}` if there is none.
     std::function<fencing_token(const Resource&)> load;
@@ -66,11 +89,11 @@ class fence_gate {
 
    private:
     friend class fence_gate;
-    pass(std::shared_ptr<entry> of, std::unique_lock<std::mutex> lock, fencing_token token)
+    pass(std::shared_ptr<entry> of, std::unique_lock<entry> lock, fencing_token token)
         : of_{std::move(of)}, lock_{std::move(lock)}, token_{token} {}
 
     std::shared_ptr<entry> of_;  // before the lock, which ends first
-    std::unique_lock<std::mutex> lock_;
+    std::unique_lock<entry> lock_;
     fencing_token token_;
   };
 
@@ -82,10 +105,10 @@ class fence_gate {
   }
 
   /// @returns the right to act; nothing if a larger token has been admitted before, or `token` is `{}`.
-  /// @throws what `durable` throws
+  /// @throws what `durable` throws; std::system_error on a thread that has the pass
   [[nodiscard]] std::optional<pass> admit(const Resource& what, fencing_token token) {
     auto of = find(what);
-    std::unique_lock lock{of->mutex};
+    std::unique_lock lock{*of};
     const auto largest = loaded(what, *of);
     if (token < largest || token == fencing_token{}) return std::nullopt;
     if (token != largest) {
@@ -97,14 +120,14 @@ class fence_gate {
 
   /// The first act of a new holder: from here on no request with a smaller token passes.
   /// @returns whether it did; not if a larger token has been admitted before.
-  /// @throws what `durable` throws
+  /// @throws what `durable` throws; std::system_error on a thread that has the pass
   [[nodiscard]] bool seal(const Resource& what, fencing_token token) { return admit(what, token).has_value(); }
 
   /// @returns the largest token that has been admitted; `{}` if there was none. For the answer to a refused request.
-  /// @throws what `durable` throws
+  /// @throws what `durable` throws; std::system_error on a thread that has the pass
   fencing_token largest(const Resource& what) {
     const auto of = find(what);
-    const std::lock_guard lock{of->mutex};
+    const std::lock_guard lock{*of};
     return loaded(what, *of);
   }
 

@@ -8,10 +8,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -114,6 +117,37 @@ TEST_SUITE("fence gate") {
     next.join();
     CHECK(!overlapped);
     CHECK(resources.largest("a") == newer);
+  }
+
+  TEST_CASE("a thread that has the pass of a resource is not let wait for it") {
+    disk kept;
+    auto resources = kept.open();
+    auto pass = resources.admit("a", older);
+    CHECK_THROWS_AS((void)resources.admit("a", older), std::system_error);
+    CHECK_THROWS_AS((void)resources.seal("a", newer), std::system_error);
+    CHECK_THROWS_AS(resources.largest("a"), std::system_error);
+    CHECK(kept.tokens["a"] == older);
+    CHECK(resources.admit("b", newer));  // another resource
+    const auto moved = std::exchange(pass, std::nullopt);
+    CHECK_THROWS_WITH_AS(resources.largest("a"),
+                         "this thread has the pass of the resource already; end that first: Resource deadlock avoided",
+                         std::system_error);
+  }
+
+  TEST_CASE("a pass that has ended does not keep its thread out") {
+    gate resources;
+    resources.admit("a", older).reset();
+    CHECK(resources.seal("a", newer));
+    CHECK(!resources.admit("a", older));
+    CHECK(resources.largest("a") == newer);
+  }
+
+  TEST_CASE("a memory that asks its own gate for the resource is refused") {
+    gate* mine = nullptr;
+    gate resources{{.load = [&](const std::string& what) { return mine->largest(what); },
+                    .store = [](const std::string&, fencing_token) {}}};
+    mine = &resources;
+    CHECK_THROWS_AS((void)resources.admit("a", older), std::system_error);
   }
 
   TEST_CASE("a pass may outlive its gate") {
