@@ -78,6 +78,10 @@ class LATCHKEY_EXPORT election : public detail::lockable<election> {
   /// than that of the lease is left: see `grant::stop_token(before)`, also for the longest one. `work` resigns by
   /// returning; `unlock()` does nothing there.
   ///
+  /// If `work` returns within 100 ms, and stop is not requested on its token, this candidate stays out of the election
+  /// for a moment before it stands again: not the first time, then for 10 ms, and each time in a row for twice as long,
+  /// up to 1.28 s. The tenth time in a row is logged, once.
+  ///
   /// If `work` throws, this candidate resigns, stays out of the election for `election_options::rest_after_failure`, or
   /// until stop is requested or the client closed, and lets the exception out. Call it again to stand again.
   ///

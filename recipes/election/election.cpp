@@ -4,6 +4,10 @@
 #include <exception>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "base/repetition.hpp"
 #include "queue/record.hpp"
 #include "recipes/line/cohort.hpp"
 #include "recipes/rules.hpp"
@@ -57,6 +61,33 @@ void rest_for(client_core& core, duration time, std::stop_token stop) {
   pause->wait();
 }
 
+/// Terms that `work` ends at once. Each costs the ensemble two writes, and every candidate a new leader.
+class short_terms {
+ public:
+  /// @returns how long the candidate stays out of the election, after a term in which `work` has run for so long
+  duration rest_after(duration worked, const std::string& path) {
+    if (worked >= least) {
+      ended_.end();
+      return {};
+    }
+    if (const auto pause = ended_.next()) return *pause;
+    if (!std::exchange(said_, true)) {
+      log(log_level::warning,
+          fmt::format("the work of an election has returned at once {} times, and each time the leader resigns; let it "
+                      "return when stop is requested on its token",
+                      repetition::most_attempts),
+          {{"path", path}});
+    }
+    return repetition::longest_pause;
+  }
+
+ private:
+  static constexpr duration least = std::chrono::milliseconds{100};
+
+  repetition ended_;
+  bool said_ = false;
+};
+
 /// @returns the id. @throws error bad_option for one that others could not read
 std::string checked_id(std::string id, const client& owner, const std::string& path) {
   if (id.empty()) id = name_of_owner(owner.core()->options().label);
@@ -85,20 +116,28 @@ election::~election() { candidate_->shut(); }
 void election::run(std::stop_token stop, const std::function<void(const grant&, std::stop_token)>& work,
                    saturating<std::chrono::nanoseconds> warning) {
   if (!work) throw error{errc::bad_option, "run() was given an empty function as work; give it one", path_};
+  short_terms ended;
   for (;;) {
     auto term = acquire(stop);
     if (term.grant() == grant{}) return;  // stop is requested
     const auto asked_to_stop = term.stop_token(stop, warning);
+    const auto elected_at = core_->monitor().now();
     std::exception_ptr failed;
     try {
       work(term.grant(), asked_to_stop);
     } catch (...) {
       failed = std::current_exception();  // a fiber must not be suspended inside a handler
     }
+    const auto worked = core_->monitor().now() - elected_at;
+    const bool by_itself = !asked_to_stop.stop_requested();
     term.release();
-    if (!failed) continue;
-    rest_for(*core_, rest_, stop);
-    std::rethrow_exception(failed);
+    if (failed) {
+      rest_for(*core_, rest_, stop);
+      std::rethrow_exception(failed);
+    }
+    if (!by_itself) continue;
+    const auto pause = ended.rest_after(worked, path_);
+    if (pause != duration::zero()) rest_for(*core_, pause, stop);
   }
 }
 

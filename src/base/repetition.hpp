@@ -18,6 +18,7 @@ class repetition {
  public:
   static constexpr unsigned most_attempts = 10;
   static constexpr duration first_pause = std::chrono::milliseconds{10};
+  static constexpr duration longest_pause = first_pause * (1 << (most_attempts - 3));
 
   /// An attempt has failed. @returns the pause before the next one; nothing if there is to be none.
   std::optional<duration> next() noexcept {

@@ -17,6 +17,7 @@
 #include <doctest/doctest.h>
 
 #include "callers.hpp"
+#include "log_lines.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -197,6 +198,57 @@ TEST_CASE("a rest ends with a stop, and with the client") {
     }
     CHECK_THROWS_WITH_AS(done.get(), "the work has failed", std::runtime_error);
   }
+}
+
+TEST_CASE("work that returns at once is called again after pauses that grow, and the log says so once") {
+  const log_lines lines{log_level::warning};
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  election candidate{owner, path};
+  std::stop_source shutdown;
+  std::vector<boottime_clock::time_point> terms;
+  std::size_t warned_after = 0;
+  std::atomic<bool> over{false};
+  auto done = on_threads::start([&] {
+    candidate.run(shutdown.get_token(), [&](auto&&...) {
+      terms.push_back(ensemble.now());
+      if (warned_after == 0 && !lines.all().empty()) warned_after = terms.size() - 1;
+      const bool enough = warned_after != 0 && terms.size() == warned_after + 3;
+      if (enough || terms.size() == 1000) shutdown.request_stop();
+    });
+    over = true;
+  });
+  while (!over) {
+    if (ensemble.children(path).empty()) ensemble.advance(1ms);  // it rests, or is about to stand
+  }
+  done.get();
+  REQUIRE(warned_after >= 10);
+  CHECK(terms[warned_after - 1] - terms[warned_after - 2] >= 1280ms);
+  for (auto i = warned_after; i < terms.size(); ++i) CHECK(terms[i] - terms[i - 1] >= 1280ms);
+  CHECK(lines.with("the work of an election has returned at once 10 times").size() == 1);
+  CHECK(lines.all().size() == 1);
+}
+
+TEST_CASE("a term that lasts ends the pauses after those that did not") {
+  const log_lines lines{log_level::warning};
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  election candidate{owner, path};
+  std::stop_source shutdown;
+  int terms = 0;
+  std::atomic<bool> over{false};
+  auto done = on_threads::start([&] {
+    candidate.run(shutdown.get_token(), [&](auto&&...) {
+      if (++terms % 8 == 0) ensemble.advance(100ms);
+      if (terms == 30) shutdown.request_stop();
+    });
+    over = true;
+  });
+  while (!over) {
+    if (ensemble.children(path).empty()) ensemble.advance(1ms);
+  }
+  done.get();
+  CHECK(lines.all().empty());
 }
 
 TEST_CASE("options that make no sense are refused") {

@@ -17,6 +17,7 @@ TEST_CASE("the second attempt comes at once, each later one after twice the paus
   while (const auto pause = of.next()) pauses.push_back(*pause);
   CHECK(pauses == std::vector<duration>{0ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1280ms});
   CHECK(pauses.size() + 1 == repetition::most_attempts);
+  CHECK(pauses.back() == repetition::longest_pause);
   CHECK_FALSE(of.next());
 }
 
