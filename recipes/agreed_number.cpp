@@ -133,7 +133,6 @@ void agreed_number::on_number(const reply& read, bool synced) {
                  {}});
   }
   learn(*found, read.stat);
-  met_ = true;
   if (!std::exchange(written_, false)) writes_.end();  // otherwise another client may empty it again at once
   state_ = state::agreed;
   on_known_(std::nullopt);
@@ -144,6 +143,7 @@ void agreed_number::learn(std::uint32_t number, const node_stat& of) {
   if (found < edition_) return;
   edition_ = found;
   number_ = number;
+  met_ = true;
 }
 
 void agreed_number::fail(failure why) {

@@ -136,7 +136,9 @@ class LATCHKEY_EXPORT semaphore {
   ///         done within `timeout`, or perhaps done), not_authorized, refused, closed
   void resize(std::uint32_t permits, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
-  /// @returns how many permits there are for all processes, as far as this object knows.
+  /// @returns how many permits there are for all processes, as far as this object knows. At first that is the number it
+  /// was made with. From its first `acquire()` or `resize()` on it follows what others change, about a round trip later.
+  /// After a lost session it does so from the next of them on.
   std::uint32_t permits() const;
 
   /// @returns the path of the semaphore.

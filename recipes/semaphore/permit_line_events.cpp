@@ -122,6 +122,7 @@ void permit_line::resize(std::uint32_t permits, duration timeout) {
               timeout, if_missing::create);
   monitor.run([&] {
     queue_->contract().learn(permits, written.front().stat);
+    queue_->contract().ask();  // sets a watch
     on_permits_changed();
   });
 }
