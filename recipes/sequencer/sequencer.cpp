@@ -114,13 +114,14 @@ bool sequencer_cache::looks_valid(const sequencer& what, saturating<std::chrono:
   auto& monitor = places_->core().monitor();
   std::shared_ptr<detail::watched_nodes::caller> me;
   detail::timer_id timer;
+  std::uint64_t failing = 0;
   const auto known = monitor.run([&] {
     const auto answer = places_->known(what.node);
     if (!answer) {
       me = places_->ask(what.node);
-      timer = monitor.at(detail::deadline_after(monitor.now(), timeout), [&monitor, me] {
-        monitor.wake({me, &me->point});
-      });
+      const auto wake = [&monitor, me] { monitor.wake({me, &me->point}); };
+      timer = monitor.at(detail::deadline_after(monitor.now(), timeout), wake);
+      failing = places_->core().when_connected(wake);  // the end of this connection is an answer already
     }
     return answer;
   });
@@ -128,6 +129,7 @@ bool sequencer_cache::looks_valid(const sequencer& what, saturating<std::chrono:
   me->point.wait();
   return monitor.run([&] {
     monitor.cancel(timer);
+    places_->core().forget_connected(failing);
     places_->leave(what.node, me);
     if (me->failed) me->failed->throw_it();
     if (!me->there && places_->core().failed()) places_->core().failed()->at(what.node).throw_it();

@@ -25,6 +25,7 @@ void inquiry::start(time_point until) {
     self->timer_ = {};
     self->cancel();
   });
+  observing_ = core_.add_observer(*this);
   send();
 }
 
@@ -138,10 +139,12 @@ void inquiry::fail(const failure& why) {
 }
 
 void inquiry::end() {
+  const auto self = shared_from_this();  // what is forgotten here may hold the last others
   over_ = true;
   core_.monitor().cancel(timer_);
   core_.forget_connected(connection_);
-  core_.monitor().wake({shared_from_this(), &point_});
+  core_.remove_observer(observing_);
+  core_.monitor().wake({self, &point_});
 }
 
 std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,

@@ -21,7 +21,7 @@ enum class if_missing : std::uint8_t { tell, create };
 /// Requests that may be repeated, sent again after outages and in new sessions until all are answered. Never more than
 /// `most_at_once` are under way, and fewer when their answers are large, so that the proofs of this client's grants are
 /// not delayed.
-class inquiry : public std::enable_shared_from_this<inquiry> {
+class inquiry final : public session_observer, public std::enable_shared_from_this<inquiry> {
  public:
   static constexpr std::size_t most_at_once = 64;
 
@@ -39,6 +39,10 @@ class inquiry : public std::enable_shared_from_this<inquiry> {
   std::optional<std::vector<reply>> wait();
 
  private:
+  void on_connected() override {}
+  void on_session_over() override {}
+  void on_failure(const failure& why) override { fail(why); }
+
   void send();
   void send_more();
   void send_again();
@@ -54,6 +58,7 @@ class inquiry : public std::enable_shared_from_this<inquiry> {
   wait_point point_;
   timer_id timer_;
   std::uint64_t connection_ = 0;
+  std::uint64_t observing_ = 0;
   const if_missing if_missing_;
   repetition creates_;
   std::optional<failure> refused_;  // the creation of the path

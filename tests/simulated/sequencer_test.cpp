@@ -6,7 +6,10 @@
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/shared_mutex.hpp>
 
+#include <chrono>
 #include <optional>
+#include <system_error>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -180,6 +183,23 @@ TEST_CASE_TEMPLATE("a question that waits when the client is closed is an error"
   closed.get();
   CHECK(checked.get() == errc::closed);
   CHECK(looked.get() == errc::closed);
+}
+
+TEST_CASE("closing the client ends a question that no server answers") {
+  request_to_server w;
+  client asking{w.ensemble, {.session_timeout = 40s, .keep_lease_ready = false, .close_timeout = 1min}};
+  sequencer_cache cache{asking};
+  REQUIRE(asking.wait_for_connection(10s));
+  w.ensemble.cut(asking);
+  auto failed =
+      on_threads::start([&] { return error_of([&] { (void)cache.looks_valid(w.sent, std::chrono::hours::max()); }); });
+  while (asking.metrics().unanswered == 0) std::this_thread::yield();
+  const auto before = w.ensemble.now();
+  auto closed = on_threads::start([&] { asking.close(); });
+  CHECK(failed.get() == errc::closed);
+  CHECK(w.ensemble.now() - before < 20s);  // the loss of the connection shows after 26 s
+  w.ensemble.advance(1min);
+  closed.get();
 }
 
 }  // namespace latchkey::testing

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "support/scripted_connector.hpp"
 
@@ -42,6 +43,17 @@ struct asking_client : scripted_client {
     opener->openings.back().listener->on_reply(opener->openings.back().epoch, id, std::move(with));
   }
 };
+
+/// @returns the code of the error that `call` throws; none when it does not.
+template <class Callable>
+std::error_code error_of(Callable call) {
+  try {
+    call();
+  } catch (const error& failure) {
+    return failure.code();
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -118,6 +130,28 @@ TEST_SUITE("inquiry") {
     CHECK(asked->over());
     CHECK(answers == 10);
     CHECK(asked->wait()->size() == 100);
+  }
+
+  TEST_CASE("the client is closed while no server answers: it is over at once") {
+    asking_client w;
+    const auto asked = w.ask_for(100);
+    w.answer_one();
+    w.own->run([&] { w.core->close([] {}); });
+    w.advance(0s);
+    REQUIRE(asked->over());
+    CHECK(error_of([&] { (void)asked->wait(); }) == errc::closed);
+    w.opener->answers_everything();
+    for (const auto& each : w.opener->closings) each();
+  }
+
+  TEST_CASE("one that no caller waits for goes with the client, also without a connection") {
+    asking_client w;
+    w.opener->disconnects();
+    const std::weak_ptr<inquiry> asked = w.ask_for(1);
+    REQUIRE_FALSE(asked.expired());
+    w.own->run([&] { w.core->close([] {}); });
+    CHECK(asked.expired());
+    for (const auto& each : w.opener->closings) each();
   }
 
   TEST_CASE("a list is asked for again together with its sync") {
