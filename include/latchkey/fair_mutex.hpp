@@ -39,7 +39,8 @@ struct fair_mutex_options {
 /// Meets Lockable and TimedLockable. Not recursive. Wire-compatible with `mutex` and Curator's `InterProcessMutex`.
 ///
 /// Fairness: strictly first come, first served, over all processes and callers. A caller next to another one of its own
-/// object costs one create and at most one delete, and is woken without a request.
+/// object costs one create and at most one delete, and is woken without a request. `lock()` and its kin take a place in
+/// the line and wait; with a `ticket`, from `enqueue()`, a caller takes its place now and waits later.
 ///
 /// Blocking, concurrency and lifetime: as for `mutex`.
 ///
@@ -55,13 +56,13 @@ class LATCHKEY_EXPORT fair_mutex : public detail::lockable<fair_mutex> {
   /// Releases the lock. Does not wait for the ensemble; see `mutex::unlock`, also for who may call it.
   void unlock() noexcept;
 
-  /// Takes a place in the line and returns. Waits for the ensemble's answer, not for the lock. The ticket may outlive
-  /// this object; its place does not.
+  /// Takes a place in the line, and returns a `ticket` for it, by which the lock is waited for later. Waits for the
+  /// ensemble's answer, not for the lock. The ticket may outlive this object; its place does not.
   /// @throws error as `lock()`
   [[nodiscard]] ticket enqueue() &;
 
   /// As `enqueue()`, for at most `timeout`, and until `stop` is requested.
-  /// @returns nothing if no place was taken by then.
+  /// @returns the ticket; nothing if no place was taken by then.
   template <class Rep, class Period>
   [[nodiscard]] std::optional<ticket> try_enqueue_for(std::chrono::duration<Rep, Period> timeout,
                                                       std::stop_token stop = {}) & {
