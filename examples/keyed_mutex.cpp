@@ -24,8 +24,7 @@ bool example(const std::string& connect_string) {
   }
 
   // Both or none: no deadlock, whatever the order of the names.
-  const std::array<std::string_view, 2> both{"bob/savings", "alice@example.com"};
-  const auto transfer = accounts.lock_all(both);
+  const auto transfer = accounts.lock_all({"bob/savings", "alice@example.com"});
   std::cout << "two accounts, token " << to_string(transfer.fence()) << '\n';
 
   // One that is free.

@@ -4,27 +4,53 @@
 /// A lock for each key of a set too large to name.
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
 #include <latchkey/guard.hpp>
+#include <latchkey/lockable.hpp>
 #include <latchkey/mutex.hpp>
 
 namespace latchkey {
 
 namespace detail {
 class key_tables;
-}
+
+/// What `Keys` consists of: strings that live as long as it does, or views of strings.
+template <class Keys>
+concept range_of_keys = requires(const Keys& keys) {
+  { *std::begin(keys) } -> std::convertible_to<std::string_view>;
+  requires std::is_reference_v<decltype(*std::begin(keys))> ||
+      std::is_same_v<decltype(*std::begin(keys)), std::string_view>;
+  std::end(keys);
+};
+
+/// Some keys, as a parameter: `{"a", "b"}`, or any range of strings or of views of them. Refers to the strings, so they
+/// must live until the call returns.
+struct key_list {
+  key_list(std::initializer_list<std::string_view> these) : keys{these} {}
+  template <range_of_keys Keys>
+  key_list(const Keys& these) : keys(std::begin(these), std::end(these)) {}
+
+  std::vector<std::string_view> keys;
+};
+
+}  // namespace detail
 
 /// How a `keyed_mutex` finds the lock of a key.
 struct keyed_options {
@@ -107,12 +133,14 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// @returns the guard of all: one grant, lost when one of the locks is
   /// @throws error bad_option for no keys, too many, or keys of different clients; too_large as `multi_lock`; otherwise
   /// as `lock(key)`
-  guard lock_all(std::span<const std::string_view> keys) &;
+  guard lock_all(const detail::key_list& keys) & {
+    auto held = take_all(keys.keys, {});
+    if (held.grant() == latchkey::grant{}) detail::throw_destroyed(root());
+    return held;
+  }
 
   /// As `lock_all(keys)`, until `stop` is requested. @returns the guard; an empty one if the locks were not taken.
-  guard lock_all(std::span<const std::string_view> keys, std::stop_token stop) & {
-    return take_all(keys, std::move(stop));
-  }
+  guard lock_all(const detail::key_list& keys, std::stop_token stop) & { return take_all(keys.keys, std::move(stop)); }
 
   /// What `try_lock_any` has taken.
   struct [[nodiscard]] any_key {
@@ -129,7 +157,7 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// @param keys as for `lock_all()`
   /// @returns which key was taken, and its guard
   /// @throws error as `lock_all()`
-  any_key try_lock_any(std::span<const std::string_view> keys) &;
+  any_key try_lock_any(const detail::key_list& keys) & { return take_any(keys.keys); }
 
   /// @returns the path of the lock of `key`, for a `queue_snapshot` or other clients. A byte that a path cannot have is
   /// written %XX, and so is the percent sign; with stripes the name is the number of the stripe.
@@ -145,6 +173,7 @@ class LATCHKEY_EXPORT keyed_mutex {
  private:
   guard take(std::string_view key, std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_all(std::span<const std::string_view> keys, std::stop_token stop);
+  any_key take_any(std::span<const std::string_view> keys);
 
   std::unique_ptr<detail::key_tables> tables_;
 };

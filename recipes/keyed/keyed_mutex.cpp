@@ -84,19 +84,13 @@ guard keyed_mutex::lock(std::string_view key) & {
   return held;
 }
 
-guard keyed_mutex::lock_all(std::span<const std::string_view> keys) & {
-  auto held = take_all(keys, {});
-  if (held.grant() == latchkey::grant{}) detail::throw_destroyed(root());
-  return held;
-}
-
 guard keyed_mutex::take_all(std::span<const std::string_view> keys, std::stop_token stop) {
   const auto table = tables_->of(keys);
   const auto all = table->group_of(keys, detail::group_goal::all);
   return table->take(*all.lock, std::chrono::nanoseconds::max(), std::move(stop));
 }
 
-keyed_mutex::any_key keyed_mutex::try_lock_any(std::span<const std::string_view> keys) & {
+keyed_mutex::any_key keyed_mutex::take_any(std::span<const std::string_view> keys) {
   const auto table = tables_->of(keys);
   const auto any = table->group_of(keys, detail::group_goal::first);
   any_key taken{.guard = table->take(*any.lock, std::chrono::nanoseconds::zero(), {})};

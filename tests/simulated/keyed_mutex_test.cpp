@@ -5,10 +5,12 @@
 #include <atomic>
 #include <exception>
 #include <optional>
+#include <set>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -204,6 +206,31 @@ TEST_CASE_TEMPLATE("keys taken together in opposite orders, beside single keys, 
   for (auto& each : done) each.get();
   CHECK(overlaps == 0);
   for (const auto* const key : {"/keys/a", "/keys/b", "/keys/c"}) CHECK(queued(ensemble, key, 0));
+}
+
+TEST_CASE("keys may be listed in the call, and be any range of strings") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  keyed_mutex keys{owner, root};
+  const std::vector<std::string> strings{"a", "b"};
+  const std::set<std::string> sorted{"a", "b"};
+  const std::array<const char*, 2> literals{"a", "b"};
+  const std::vector<std::string_view> views{"a", "b"};
+  const std::string one = "a";
+  CHECK(keys.lock_all({"a", "b"}));
+  CHECK(keys.lock_all({"a"}));
+  CHECK(keys.lock_all({one, "b"}, std::stop_token{}));
+  CHECK(keys.lock_all(strings));
+  CHECK(keys.lock_all(sorted));
+  CHECK(keys.lock_all(literals, std::stop_token{}));
+  CHECK(keys.lock_all(views));
+  CHECK(keys.lock_all(std::span<const std::string_view>{views}));
+  const auto held = keys.lock("a");
+  CHECK(keys.try_lock_any({"a", "b"}).index == 1);
+  CHECK(keys.try_lock_any(strings).index == 1);
+  static_assert(!std::is_convertible_v<std::string, detail::key_list>);
+  static_assert(!std::is_convertible_v<const char*, detail::key_list>);
+  static_assert(!std::is_convertible_v<std::vector<int>, detail::key_list>);
 }
 
 TEST_CASE("keys of one stripe are taken together as one") {
