@@ -70,7 +70,8 @@ class LATCHKEY_EXPORT grant {
   /// @returns a token on which stop is requested at the loss; not at the unlock.
   ///
   /// A stop callback that is registered before that request runs on the client's event thread, where it must neither
-  /// throw nor suspend a fiber. One that is registered later runs at once, on the registering thread, as std specifies.
+  /// throw nor suspend a fiber. An exception that leaves it ends the process (`std::terminate`), as std specifies,
+  /// without a log line. One that is registered later runs at once, on the registering thread, as std specifies.
   std::stop_token stop_token() const noexcept;
 
   /// @returns a token on which stop is requested when less than `before` of the lease is left, and at the loss at the

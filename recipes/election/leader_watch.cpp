@@ -17,6 +17,12 @@
 namespace latchkey::detail {
 namespace {
 
+void blame(const std::string& path, const char* what) noexcept {
+  log(log_level::error,
+      "the callback of a leader_view threw an exception, which ends the process; catch it in the callback",
+      {{"path", path}, {"exception", what}});
+}
+
 /// @returns the name of the first contender among the children; empty if there is none.
 std::string first_of(const std::vector<std::string>& children) {
   std::string first;
@@ -147,9 +153,10 @@ void leader_watch::see(leader_sighting what) {
   if (what == seen_) return;
   seen_ = std::move(what);
   if (!audience_->changed) return;
-  const auto call = [to = audience_, seen = seen_] {
+  const auto call = [to = audience_, seen = seen_, path = path_] {
     const std::lock_guard lock{to->calling};
-    if (!to->left) to->changed(seen);
+    if (to->left) return;
+    call_user([&] { to->changed(seen); }, [&](const char* thrown) { blame(path, thrown); });
   };
   core_->post(call, "the callback of a leader_view", when_abandoned::drop);
 }

@@ -2,7 +2,6 @@
 /// What a client tells its user, by callbacks.
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,31 +24,21 @@ void blame(const trace_span& span, const char* what) noexcept {
       {{"span", to_string(span.what)}, {"path", span.path}, {"exception", what}});
 }
 
-/// Says whose the exception was that ends the process.
-template <class Told>
-void call(const std::function<void(const Told&)>& callback, const Told& with) {
-  try {
-    callback(with);
-  } catch (const std::exception& thrown) {
-    blame(with, thrown.what());
-    throw;
-  } catch (...) {
-    blame(with, "not a std::exception");
-    throw;
-  }
-}
-
 }  // namespace
 
 void client_core::tell(client_event event) {
   if (!options_.observer) return;
-  post([observer = options_.observer, event = std::move(event)] { call(observer, event); }, "client_options::observer",
-       when_abandoned::drop);
+  post(
+      [observer = options_.observer, event = std::move(event)] {
+        call_user([&] { observer(event); }, [&](const char* what) { blame(event, what); });
+      },
+      "client_options::observer", when_abandoned::drop);
 }
 
 void client_core::tell_trace(trace_span span) {
-  post([trace = options_.trace, span = std::move(span)] { call(trace, span); }, "client_options::trace",
-       when_abandoned::drop);
+  post([trace = options_.trace,
+        span = std::move(span)] { call_user([&] { trace(span); }, [&](const char* what) { blame(span, what); }); },
+       "client_options::trace", when_abandoned::drop);
 }
 
 void client_core::post(std::function<void()> callback, const char* name, when_abandoned what) {

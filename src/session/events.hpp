@@ -4,6 +4,7 @@
 /// The thread on which callbacks of users run.
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -17,6 +18,20 @@ enum class when_abandoned : std::uint8_t {
   run,   ///< it runs later: a stop token of a grant must be requested
   drop,  ///< it does not run: its listener is gone
 };
+
+/// Runs a callback of a user. @param blame called with what an exception says, before that ends the process
+template <class Callback, class Blame>
+void call_user(Callback&& callback, Blame&& blame) {
+  try {
+    callback();
+  } catch (const std::exception& thrown) {
+    blame(thrown.what());
+    throw;
+  } catch (...) {
+    blame("not a std::exception");
+    throw;
+  }
+}
 
 /// Runs callbacks one after another, in the order they were posted. A slow one delays the ones after it and nothing
 /// else. One that never returns is abandoned, and the thread with it.

@@ -2,6 +2,7 @@
 /// A process that ends while it still has a client: `exiting_process CONNECT PATH HOW`. See `ways`. It exits with 0 if
 /// all goes well.
 
+#include <latchkey/leader_view.hpp>
 #include <latchkey/log.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
@@ -205,10 +206,32 @@ void locking_static() {
   use(the_lock());
 }
 
-void throwing_observer() {
+void say_errors() {
   latchkey::set_log_sink([](latchkey::log_level level, std::string_view line) {
     if (level == latchkey::log_level::error) std::cout << line << std::endl;
   });
+}
+
+void throwing_leader_view() {
+  say_errors();
+  latchkey::client owner{connect_string, options()};
+  const latchkey::leader_view view{owner, path,
+                                   [](const latchkey::leader_sighting&) { throw std::runtime_error{"a bad day"}; }};
+  for (;;) ::pause();
+}
+
+void throwing_stop_callback() {
+  say_errors();
+  latchkey::client owner{connect_string, options()};
+  latchkey::mutex lock{owner, path};
+  lock.lock();
+  const std::stop_callback on_stop{lock.held().stop_token(), [] { throw std::runtime_error{"a bad day"}; }};
+  latchkey::evict(owner, path, latchkey::queue_snapshot{owner, path}.holders()[0].node);
+  for (;;) ::pause();
+}
+
+void throwing_observer() {
+  say_errors();
   auto with = options();
   with.observer = [](const latchkey::client_event& event) {
     if (event.what == latchkey::client_event::kind::asked_to_release) throw std::runtime_error{"a bad day"};
@@ -257,6 +280,8 @@ const std::map<std::string, void (*)()> ways{
     {"detached fibers", &detached_fibers},
 #endif
     {"throwing observer", &throwing_observer},
+    {"throwing leader view", &throwing_leader_view},
+    {"throwing stop callback", &throwing_stop_callback},
     {"stopped by signal", &stopped_by_signal},
 };
 

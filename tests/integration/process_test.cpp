@@ -79,6 +79,22 @@ TEST_SUITE("process") {
     CHECK(end_of(process) == "signal 6");
   }
 
+  TEST_CASE("so does one in a callback of a leader_view") {
+    const auto path = fresh_path();
+    child_process process{{EXITING_PROCESS, servers().connect_string(), path, "throwing leader view"}};
+    const auto line = process.hear(time_to_end).value_or("");
+    CAPTURE(line);
+    CHECK(line.find("leader_view") != std::string::npos);
+    CHECK(line.find("path=" + path + " exception=\"a bad day\"") != std::string::npos);
+    CHECK(end_of(process) == "signal 6");
+  }
+
+  TEST_CASE("one in a stop callback of a grant ends it without a log line") {
+    child_process process{{EXITING_PROCESS, servers().connect_string(), fresh_path(), "throwing stop callback"}};
+    CHECK(process.hear(time_to_end) == std::nullopt);
+    CHECK(end_of(process) == "signal 6");
+  }
+
   TEST_CASE("in a forked child nothing is held, every call says so, and the parent notices nothing") {
     child_process process{{FORKING_PROCESS, servers().connect_string(), fresh_path()}};
     std::string said;
