@@ -101,6 +101,10 @@ std::vector<candidate> list_semaphore(detail::client_core& core, const std::stri
   };
   const auto listed = detail::inquire(
       core, path, {folder(permit_folder), folder(turns), {.kind = detail::operation::get, .path = absolute}}, timeout);
+  const auto& lock = detail::rule_of(detail::contender_kind::lock);
+  if (!queue.empty() && detail::shows_foreign_use(lock, listed[0].children)) {
+    core.monitor().run([&] { detail::warn_of_foreign_use(core, absolute, lock); });
+  }
   auto all = in_order(listed[0].children, permit_folder);
   if (const auto most = detail::permits_agreement.read(listed[2].data); most && *most < all.size()) all.resize(*most);
   all.insert(all.end(), queue.begin(), queue.end());
@@ -120,10 +124,6 @@ std::vector<candidate> list(detail::client_core& core, const std::string& path, 
   const auto queue = in_order(children);
   if (std::find(children.begin(), children.end(), permit_folder.substr(0, permit_folder.size() - 1)) == children.end())
     return queue;
-  if (!queue.empty()) {
-    const auto& lock = detail::rule_of(detail::contender_kind::lock);
-    core.monitor().run([&] { detail::warn_of_foreign_use(core, absolute, lock, children); });
-  }
   return list_semaphore(core, path, queue, detail::time_until(end, core.monitor().now()));
 }
 

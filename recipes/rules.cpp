@@ -26,11 +26,11 @@ constexpr std::array<const rule*, 3> all_but_reads{&locks, &writes, &latches};
 // The markers are Curator's, the foreign ones kazoo's. A mutex, and readers and writers, may share a path. Latches may
 // not, as Curator's locks do not see them; ours do. Permits do not wait: they are counted (`permit_queue`).
 // clang-format off
-//                            name      marker       foreign      waits for      may become  foreign use
-constinit const rule locks  { "lock",   "lock-",     "__lock__",  locking,       nullptr,    folders, "semaphore"};
-constinit const rule reads  { "read",   "__READ__",  "__rlock__", all_but_reads, nullptr,    folders, "semaphore"};
-constinit const rule writes { "write",  "__WRIT__",  "",          locking,       &reads,     folders, "semaphore"};
-constinit const rule latches{ "latch",  "latch-",    "",          locking,       nullptr,    folders, "semaphore"};
+//                            name      marker       foreign      waits for      becomes  foreign use
+constinit const rule locks  { "lock",   "lock-",     "__lock__",  locking,       nullptr, folders, &permits, "semaphore"};
+constinit const rule reads  { "read",   "__READ__",  "__rlock__", all_but_reads, nullptr, folders, &permits, "semaphore"};
+constinit const rule writes { "write",  "__WRIT__",  "",          locking,       &reads,  folders, &permits, "semaphore"};
+constinit const rule latches{ "latch",  "latch-",    "",          locking,       nullptr, folders, &permits, "semaphore"};
 constinit const rule permits{ "permit", "lease-",    "",          {},            nullptr};
 constinit const rule counted{ "permit", "lease-",    "",          turn_and_permits, nullptr};
 // clang-format on

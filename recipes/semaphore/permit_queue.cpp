@@ -250,8 +250,7 @@ void permit_queue::look_for_lock() {
   core_->session().submit({.kind = operation::children, .path = path}, [core = core_.get(), path](const reply& listed) {
     const auto& lock = rule_of(contender_kind::lock);
     const auto is_lock = [&](const std::string& name) { return rival_of(lock, name).has_value(); };
-    if (std::any_of(listed.children.begin(), listed.children.end(), is_lock))
-      warn_of_foreign_use(*core, path, lock, listed.children);
+    if (std::any_of(listed.children.begin(), listed.children.end(), is_lock)) warn_of_foreign_use(*core, path, lock);
   });
 }
 

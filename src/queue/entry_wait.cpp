@@ -41,7 +41,7 @@ void queue_entry::decide(const reply& listed) {
     return;
   }
   if (peers()) peers()->departures().listed(*path_, listed.children);
-  warn_of_foreign_use(*core_, *path_, *kind_, listed.children);
+  look_for_foreign_use(*core_, *path_, *kind_, listed.children);
   if (refuse_behind_own(listed.children)) return;
   auto verdict = admit(listed.children, last_component(node_), *kind_);
   // Nor is a node behind that we are about to delete.

@@ -22,6 +22,8 @@ struct rule {
   const rule* downgraded = nullptr;
   /// Children of the path, all of which are there if it is used in a way that this kind does not exclude.
   std::span<const std::string_view> foreign_use{};
+  /// A contender of this kind in the first of them shows that it is.
+  const rule* foreign_kind = nullptr;
   std::string_view foreign_name{};  ///< of that use
 
   /// @returns whether no two of this kind are let in together.

@@ -106,6 +106,7 @@ class client_core final : session_listener {
   bool warns_first(const std::string& path) {
     return warned_of_.size() < detail::open_parents::most_paths && warned_of_.insert(path).second;
   }
+  bool has_warned(const std::string& path) const { return warned_of_.contains(path); }
   /// A call for the lock at `path` has ended without it. Logs, once, if there has been no connection yet.
   void say_if_never_connected(const std::string& path);
   /// @returns how long a try waits that begins now: for `most`, or less.

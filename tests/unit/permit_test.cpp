@@ -330,6 +330,25 @@ TEST_SUITE("permits") {
       }
     }
   }
+
+  TEST_CASE("locks below a lock that are called as the folders of a semaphore are no semaphore") {
+    const log_lines lines{log_level::warning};
+    permit_world w;
+    simulated_lock locks{w.one, "/s/locks", {lock_family::turns}};
+    simulated_lock leases{w.two, "/s/leases", {lock_family::turns}};
+    simulated_lock above{w.one, "/s", {lock_family::turns}};
+    for (auto* const each : {&locks, &leases, &above})
+      REQUIRE(w.calm_world::ends(each->enter(1, contender_kind::lock), outcome::granted));
+    w.settle();
+    CHECK(lines.all().empty());
+    leases.leave(1, contender_kind::lock);
+    w.settle();
+    above.leave(1, contender_kind::lock);
+    w.settle();
+    REQUIRE(w.calm_world::ends(above.enter(1, contender_kind::lock), outcome::granted));
+    w.settle();
+    CHECK(lines.all().empty());
+  }
 }
 
 }  // namespace latchkey::testing
