@@ -3,7 +3,9 @@
 
 /// The monitor of one client: one lock for its whole protocol, its clock and its timers.
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -33,6 +35,9 @@ namespace latchkey::detail {
 /// fork: there it is never taken.
 class monitor {
  public:
+  /// By which a timer is late when the process was stopped, or its machine, and not just busy.
+  static constexpr duration long_stop = std::chrono::seconds{1};
+
   explicit monitor(std::function<time_point()> clock) : clock_{std::move(clock)} {}
   monitor(const monitor&) = delete;
   monitor& operator=(const monitor&) = delete;
@@ -72,12 +77,17 @@ class monitor {
   // With the monitor held:
 
   timer_id at(time_point time, timer_queue::callback what) {
+    time = std::max(time, now());
     const auto id = timers_.add(time, std::move(what));
     if (id && on_earlier_ && *timers_.next() == time) on_earlier_(time);
     return id;
   }
   timer_id in(duration time, timer_queue::callback what) { return at(deadline_after(now(), time), std::move(what)); }
   void cancel(timer_id& id) { timers_.cancel(id); }
+
+  /// @returns since when this process has run without a stop of `long_stop` (SIGSTOP, a suspended machine), as far as
+  /// timers that were late show.
+  time_point running_since() const { return is_late(timers_.next()) ? now() : running_since_; }
 
   /// Notifies `waiter` once the monitor has been released.
   void wake(std::shared_ptr<wait_point> waiter) { to_wake_.add(std::move(waiter)); }
@@ -147,6 +157,8 @@ class monitor {
     }
   };
 
+  bool is_late(std::optional<time_point> timer) const { return timer && now() - *timer >= long_stop; }
+
   [[noreturn]] LATCHKEY_EXPORT static void refuse_child();
   [[noreturn]] LATCHKEY_EXPORT static void refuse_call_from_inside();
 
@@ -157,6 +169,7 @@ class monitor {
   mutable std::optional<time_point> time_of_call_;  // the holder's
   std::function<void(time_point)> on_earlier_;
   timer_queue timers_;
+  time_point running_since_ = time_point::min();
   wake_list to_wake_;
 };
 

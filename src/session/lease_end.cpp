@@ -10,12 +10,6 @@
 #include "session/lease_keeper.hpp"
 
 namespace latchkey::detail {
-namespace {
-
-/// By which a timer is late when the process was stopped, or its machine, and not just busy.
-constexpr auto long_stop = std::chrono::seconds{1};
-
-}  // namespace
 
 // Loss ----------
 
@@ -53,7 +47,7 @@ void lease_keeper::on_deadline(time_point due) {
   if (awake_ == 0) return;
   const auto now = monitor_.now();
   if (!lease_->alive(now)) {
-    if (const std::chrono::duration<double> late = now - due; late >= long_stop) {
+    if (const std::chrono::duration<double> late = now - due; late >= monitor::long_stop) {
       log(log_level::warning,
           fmt::format("this process did not run for {:.1f} s or longer, and the lease of its locks has ended",
                       late.count()));

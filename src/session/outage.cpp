@@ -20,27 +20,28 @@ outage::outage(monitor& own, std::string servers, duration patience, std::functi
 void outage::begin(time_point since, duration tolerated) {
   if (since_ != never) return;
   since_ = since;
-  tolerated_until_ = deadline_after(since_, tolerated);
-  report_at(deadline_after(since_, patience_));
+  tolerated_ = tolerated;
+  report_at(deadline_after(counted_from(), patience_));
 }
 
 std::optional<duration> outage::end() {
   own_.cancel(timer_);
-  const auto since = std::exchange(since_, never);
-  tolerated_until_ = never;
+  const auto so_long = lasted();
+  since_ = never;
   if (!std::exchange(reported_, false)) return std::nullopt;
-  return own_.now() - since;
+  return so_long;
 }
 
 std::optional<duration> outage::lasted() const {
   if (since_ == never) return std::nullopt;
-  return own_.now() - since_;
+  return own_.now() - counted_from();
 }
 
 void outage::report_at(time_point time) {
   timer_ = own_.at(time, [this] {
     timer_ = {};
-    const auto lasted = own_.now() - since_;
+    const auto lasted = own_.now() - counted_from();
+    if (lasted < patience_) return report_at(deadline_after(counted_from(), patience_));  // this process was stopped
     reported_ = true;
     report_(lasted);
     report_at(own_.now() + std::min(lasted, longest_silence));

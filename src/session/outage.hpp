@@ -3,6 +3,7 @@
 
 /// A time in which no server answers.
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -12,8 +13,8 @@
 
 namespace latchkey::detail {
 
-/// Knows since when no server has answered, and reports it after a while, then again each time the outage has lasted
-/// twice as long, at most `longest_silence` apart.
+/// Knows since when no server has answered, as far as this process has run to hear it, and reports it after a while, then
+/// again each time the outage has lasted twice as long, at most `longest_silence` apart.
 class outage {
  public:
   /// @param servers of the connect string, for the texts
@@ -30,9 +31,9 @@ class outage {
   /// @returns how long it has lasted; nothing while there is a connection.
   std::optional<duration> lasted() const;
   /// @returns when tries begin to fail; `never` while there is a connection.
-  time_point tolerated_until() const noexcept { return tolerated_until_; }
+  time_point tolerated_until() const { return deadline_after(counted_from(), tolerated_); }
   /// @returns whether a try is to fail with `errc::unreachable`.
-  bool exceeded() const { return tolerated_until_ != never && own_.now() >= tolerated_until_; }
+  bool exceeded() const { return own_.now() >= tolerated_until(); }
 
   /// @returns "no server of a:2181,b:2181 has answered for 10 s".
   std::string text(duration lasted) const;
@@ -40,6 +41,7 @@ class outage {
   static constexpr duration longest_silence = std::chrono::minutes{10};
 
  private:
+  time_point counted_from() const { return since_ == never ? never : std::max(since_, own_.running_since()); }
   void report_at(time_point time);
 
   monitor& own_;
@@ -47,7 +49,7 @@ class outage {
   const duration patience_;
   const std::function<void(duration)> report_;
   time_point since_ = never;
-  time_point tolerated_until_ = never;
+  duration tolerated_{};
   bool reported_ = false;
   timer_id timer_;
 };

@@ -106,6 +106,38 @@ TEST_SUITE("outage") {
     CHECK(is_unreachable(*beyond));
   }
 
+  TEST_CASE("a time in which this process did not run is no outage") {
+    const log_lines lines{log_level::warning};
+    outage_world w{10s};
+    w.connect();
+    w.client.own->run([&] { w.client.own->in(1s, [] {}); });  // something is always due soon
+    w.client.now += 1h;
+    w.client.opener->disconnects();
+    CHECK(w.call(0s)->what == outcome::refused);
+    w.client.advance(10s - 1ms);
+    CHECK(lines.with("has answered for").empty());
+    w.client.advance(1ms);
+    CHECK(lines.with("no server of scripted:2181 has answered for 10 s").size() == 1);
+  }
+
+  TEST_CASE("an outage in which this process did not run begins anew") {
+    const log_lines lines{log_level::warning};
+    outage_world w{10s};
+    w.connect();
+    w.client.opener->disconnects();
+    w.client.advance(1s);
+    w.client.now += 1h;
+    w.client.advance(0s);
+    CHECK(w.call(0s)->what == outcome::refused);
+    CHECK(lines.with("has answered for").empty());
+    w.client.advance(4s);
+    CHECK(is_unreachable(*w.call(0s)));
+    w.client.advance(6s);
+    CHECK(lines.with("no server of scripted:2181 has answered for 10 s").size() == 1);
+    w.client.advance(10s);
+    CHECK(lines.with("no server of scripted:2181 has answered for 20 s").size() == 1);
+  }
+
   TEST_CASE("a call that ends before there was a connection, and sooner than connect_timeout, is logged, once") {
     const log_lines lines{log_level::warning};
     outage_world w{10s};
