@@ -24,6 +24,12 @@ void lease_keeper::lose(holder& who, loss_reason why) {
 }
 
 void lease_keeper::lose_all(loss_reason why) {
+  const std::chrono::duration<double> late = monitor_.now() - clock_.valid_until();
+  if (awake_ != 0 && late >= monitor::long_stop) {
+    log(log_level::warning,
+        fmt::format("this process did not run for {:.1f} s or longer, and the lease of its locks has ended",
+                    late.count()));
+  }
   lease_->stop();
   for (const auto& node : nodes_of([](const held_node& each) { return each.awake(); })) {
     if (const auto* const mine = find(node)) lose(*mine->who, why);  // the loss of another may have removed it
@@ -37,21 +43,16 @@ void lease_keeper::await_deadline() {
   const auto now = monitor_.now();
   const auto suspect_at = clock_.suspect_at();
   const auto due = suspect_at > now ? suspect_at : clock_.valid_until();
-  deadline_timer_ = monitor_.at(due, [this, due] {
+  deadline_timer_ = monitor_.at(due, [this] {
     deadline_timer_ = {};
-    on_deadline(due);
+    on_deadline();
   });
 }
 
-void lease_keeper::on_deadline(time_point due) {
+void lease_keeper::on_deadline() {
   if (awake_ == 0) return;
   const auto now = monitor_.now();
   if (!lease_->alive(now)) {
-    if (const std::chrono::duration<double> late = now - due; late >= monitor::long_stop) {
-      log(log_level::warning,
-          fmt::format("this process did not run for {:.1f} s or longer, and the lease of its locks has ended",
-                      late.count()));
-    }
     lose_all(loss_reason::deadline_passed);
     lease_ = std::make_shared<lease>();
     return;

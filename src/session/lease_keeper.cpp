@@ -147,15 +147,13 @@ void lease_keeper::stop() {
 
 void lease_keeper::on_answered(evidence what, time_point sent) {
   const auto now = monitor_.now();
+  // An answer that comes too late revives no grant; those that are given from here on live by a lease of their own.
+  if (!lease_->alive(now)) on_deadline();
   const auto before = clock_.valid_until();
   clock_.answered(what, sent, now);
   if (clock_.valid_until() == before) return;
   if (awake_ != 0) counts_.lease_extended(std::max(before - now, duration::zero()), now);
-  if (!lease_->alive(now)) {
-    // A proof that comes too late revives no grant; those that are given from here on live by a lease of their own.
-    lose_all(loss_reason::deadline_passed);
-    lease_ = std::make_shared<lease>();
-  }
+  if (!lease_->alive(now)) lease_ = std::make_shared<lease>();
   if (clock_.valid_until() > now) lease_->extend(clock_.valid_until());
   suspect_ = false;
 }
@@ -214,7 +212,7 @@ void lease_keeper::prove_if_due() {
 
 void lease_keeper::prove() {
   const auto now = monitor_.now();
-  if (!lease_->alive(now)) on_deadline(clock_.valid_until());
+  if (!lease_->alive(now)) on_deadline();
   const auto nodes = nodes_of([](const held_node& each) { return each.needs_proof(); });
   if (nodes.empty()) return;
   clock_.proof_sent(now);

@@ -149,7 +149,7 @@ class lease_keeper {
   held_node* find(const std::string& node);
   void lose(holder& who, loss_reason why);
   void await_deadline();
-  void on_deadline(time_point due);
+  void on_deadline();
   void await_warning(time_point next);
 
   monitor& monitor_;

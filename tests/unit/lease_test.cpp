@@ -79,6 +79,26 @@ TEST_SUITE("lease") {
     CHECK(lines.with("this process did not run for").size() == 1);
   }
 
+  TEST_CASE("so it does if an answer or the end of the session tells of it first") {
+    const std::vector<std::function<void(detail::lease_keeper&, detail::time_point)>> tellers{
+        [](auto& keeper, auto now) {
+          for (const auto age : {2s, 1s, 0s}) keeper.on_answered(detail::evidence::committed, now - age);
+        },
+        [](auto& keeper, auto) { keeper.lose_all(loss_reason::session_expired); }};
+    for (const auto& tell : tellers) {
+      const log_lines lines{log_level::warning};
+      lone_client w{with_timeout(4s)};
+      REQUIRE(w.locked_within(1s));
+      const auto held = w.held();
+      w.time.pause(w.client.process(), w.time.now() + 12s);
+      w.time.run_for(8s);
+      w.client.run([&] { tell(w.client.core()->lease_keeper(), w.time.now()); });
+      CHECK_FALSE(held);
+      w.time.run_for(10s);
+      CHECK(lines.with("this process did not run for").size() == 1);
+    }
+  }
+
   TEST_CASE("an idle client sends a sync every sixth of its session timeout, and its first lock needs no proof") {
     lone_client w{with_timeout(12s)};
     w.time.run_for(60s);
