@@ -64,7 +64,8 @@ class LATCHKEY_EXPORT client {
   client(const client&) = delete;
   client& operator=(const client&) = delete;
 
-  /// Waits at most `timeout` for a connected session.
+  /// Waits at most `timeout` for a connected session. An address that accepts a connection and says nothing, or at which
+  /// packets are dropped, costs two thirds of the session timeout before the next one is tried.
   /// @returns whether there is one.
   /// @throws error closed, authentication_failed, session_timeout_refused
   bool wait_for_connection(saturating<std::chrono::nanoseconds> timeout);

@@ -47,7 +47,7 @@ struct semaphore_options {
 /// with one permit, with its `InterProcessSemaphoreMutex`.
 ///
 /// Number: the first client records it at the path; an object made for another number fails with
-/// `errc::contract_mismatch`. See `resize()` and `semaphore_options::contract`.
+/// `errc::contract_mismatch`; a try may find all permits held first. See `resize()` and `semaphore_options::contract`.
 ///
 /// Fairness: clients are served first come, first served, also those that ask for several permits. The callers of one
 /// object are served in the order of their arrival, one at a time; permits that are given back pass from caller to

@@ -79,7 +79,8 @@ class LATCHKEY_EXPORT transaction {
   // Steps: they are taken in the order of these calls, each finding what the earlier ones have done. Each throws error
   // bad_path for a path that ZooKeeper would refuse, bad_option for the node of the grant, and too_large.
 
-  /// Creates a persistent node. Its parent must be there.
+  /// Creates a persistent node. Its parent must be there. One named as an entry (lock-0000000000) at the path of a lock
+  /// blocks that lock until it is deleted.
   transaction& create(const std::string& path, std::string data = {});
   /// Replaces the data of a node. @param version that it must have, as told by `read()`
   transaction& set(const std::string& path, std::string data, std::int32_t version = any_version);

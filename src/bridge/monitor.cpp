@@ -20,6 +20,7 @@ std::optional<time_point> monitor::run_due() {
   while (true) {
     // One at a time: a wake-up does not wait for the timers after it.
     const auto [ran, next] = run([this]() -> std::pair<bool, std::optional<time_point>> {
+      stopped_for_ = stopped_for();
       running_since_ = running_since();
       auto due = timers_.take_due(now());
       if (!due) {

@@ -89,6 +89,9 @@ class monitor {
   /// timers that were late show.
   time_point running_since() const { return is_late(timers_.next()) ? now() : running_since_; }
 
+  /// @returns how long, at least, the last such stop has been.
+  duration stopped_for() const { return is_late(timers_.next()) ? now() - *timers_.next() : stopped_for_; }
+
   /// Notifies `waiter` once the monitor has been released.
   void wake(std::shared_ptr<wait_point> waiter) { to_wake_.add(std::move(waiter)); }
 
@@ -157,7 +160,10 @@ class monitor {
     }
   };
 
-  bool is_late(std::optional<time_point> timer) const { return timer && now() - *timer >= long_stop; }
+  /// @returns whether it was due in a stop that has not been noticed yet.
+  bool is_late(std::optional<time_point> timer) const {
+    return timer && *timer >= running_since_ && now() - *timer >= long_stop;
+  }
 
   [[noreturn]] LATCHKEY_EXPORT static void refuse_child();
   [[noreturn]] LATCHKEY_EXPORT static void refuse_call_from_inside();
@@ -170,6 +176,7 @@ class monitor {
   std::function<void(time_point)> on_earlier_;
   timer_queue timers_;
   time_point running_since_ = time_point::min();
+  duration stopped_for_{};
   wake_list to_wake_;
 };
 

@@ -22,9 +22,9 @@ void client_core::say_if_never_connected(const std::string& path) {
   if (session_.ever_connected() || !lasted || *lasted < std::chrono::milliseconds{100}) return;
   if (std::exchange(said_never_connected_, true)) return;
   log(log_level::warning,
-      fmt::format("a call has ended before the client was ever connected, so it knows nothing of the lock; {}; check "
-                  "the connect string, the servers and the network, or call wait_for_connection() first",
-                  outage_.text(*lasted)),
+      fmt::format("a call has ended before the client was ever connected, so it knows nothing of the lock; {}; {}; "
+                  "or call wait_for_connection() first",
+                  outage_.text(*lasted), advice()),
       {{"path", path}});
 }
 

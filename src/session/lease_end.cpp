@@ -24,11 +24,12 @@ void lease_keeper::lose(holder& who, loss_reason why) {
 }
 
 void lease_keeper::lose_all(loss_reason why) {
-  const std::chrono::duration<double> late = monitor_.now() - clock_.valid_until();
+  const auto late = monitor_.now() - clock_.valid_until();
   if (awake_ != 0 && late >= monitor::long_stop) {
+    const std::chrono::duration<double> stopped = std::max<duration>(late, monitor_.stopped_for());
     log(log_level::warning,
         fmt::format("this process did not run for {:.1f} s or longer, and the lease of its locks has ended",
-                    late.count()));
+                    stopped.count()));
   }
   lease_->stop();
   for (const auto& node : nodes_of([](const held_node& each) { return each.awake(); })) {
