@@ -129,7 +129,9 @@ struct session_info {
 
   /// @returns whether a server of ZooKeeper may have given it. The C client reads any answer as that of one: text makes a
   /// timeout of two days and more.
-  bool is_plausible() const noexcept { return id != 0 && timeout <= std::chrono::hours{24}; }
+  bool is_plausible() const noexcept {
+    return id != 0 && timeout > std::chrono::milliseconds{0} && timeout <= std::chrono::hours{24};
+  }
 };
 
 enum class watch_event { changed, deleted, children_changed };

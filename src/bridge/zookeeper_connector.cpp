@@ -46,16 +46,17 @@ void open_handle(std::uint64_t epoch, connector_listener& listener, const handle
 
 /// Something that is no server may keep the C client from closing (HAZARDS 36): that is not waited for.
 void close_in_time(std::shared_ptr<znodes>& hushed) {
+  const auto last = std::make_shared<std::shared_ptr<znodes>>(std::move(hushed));  // who resets it closes
   std::promise<void> closed;
   const auto done = closed.get_future();
   try {
-    std::thread{[handle = hushed, closed = std::move(closed)]() mutable {
-      handle.reset();
+    std::thread{[last, closed = std::move(closed)]() mutable {
+      last->reset();
       closed.set_value();
     }}.detach();
   } catch (const std::system_error&) {  // no thread: on this one
+    last->reset();
   }
-  hushed.reset();
   static_cast<void>(done.wait_for(longest_close));
 }
 

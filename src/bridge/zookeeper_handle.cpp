@@ -58,12 +58,17 @@ std::string server_of(zhandle_t* handle) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
   auto* const address = reinterpret_cast<sockaddr*>(&storage);
-  if (zookeeper_get_connected_host(handle, address, &size) == nullptr) {
-    const auto* const current = zoo_get_current_server(handle);  // of what is no server, too
-    return current == nullptr ? "" : current;
-  }
+  if (zookeeper_get_connected_host(handle, address, &size) == nullptr) return {};
   close_on_exec(storage);
   return to_text(address, size);
+}
+
+/// @returns the address of what is no server (HAZARDS 36); empty when the handle has gone on to another one.
+std::string foreign_server_of(zhandle_t* handle) {
+  const auto* const current = zoo_get_current_server(handle);
+  std::string name = current == nullptr ? "" : current;
+  std::erase_if(name, [](char each) { return each == '[' || each == ']'; });  // as `to_text` has it
+  return zoo_state(handle) == ZOO_READONLY_STATE ? name : std::string{};
 }
 
 }  // namespace
@@ -253,7 +258,7 @@ void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
     return tell(connection_state::connected, {zoo_client_id(handle)->client_id, timeout, server_of(handle)});
   }
   // Nobody has asked for that: it is no server (HAZARDS 36).
-  if (state == ZOO_READONLY_STATE) return tell(connection_state::connected, {.server = server_of(handle)});
+  if (state == ZOO_READONLY_STATE) return tell(connection_state::connected, {.server = foreign_server_of(handle)});
   const bool was_connected = std::exchange(connected_, false);
   if (state == ZOO_EXPIRED_SESSION_STATE) {
     tell(connection_state::expired);

@@ -90,7 +90,8 @@ bool wait_list::on_round(time_point now) {
   if (!core_.waiting_calls().is_long(waited)) return false;
   next_report_ = now + waited;
   const auto goes_on = [self = self_, this, since = line_.front()->since] {
-    return !self.expired() && !line_.empty() && line_.front()->since == since;
+    const auto alive = self.lock();
+    return alive && !line_.empty() && line_.front()->since == since;
   };
   report(keeper(), {waited, line_.size(), goes_on});
   return true;

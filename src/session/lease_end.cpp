@@ -24,9 +24,9 @@ void lease_keeper::lose(holder& who, loss_reason why) {
 }
 
 void lease_keeper::lose_all(loss_reason why) {
-  const auto late = monitor_.now() - clock_.valid_until();
-  if (awake_ != 0 && late >= monitor::long_stop) {
-    const std::chrono::duration<double> stopped = std::max<duration>(late, monitor_.stopped_for());
+  if (awake_ != 0 && monitor_.now() >= clock_.valid_until() + monitor::long_stop) {
+    const std::chrono::duration<double> stopped =
+        std::max<duration>(monitor_.now() - clock_.valid_until(), monitor_.stopped_for());
     log(log_level::warning,
         fmt::format("this process did not run for {:.1f} s or longer, and the lease of its locks has ended",
                     stopped.count()));

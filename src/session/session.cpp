@@ -92,9 +92,9 @@ void session::on_opened(std::uint64_t epoch, std::unique_ptr<znodes> opened, std
       return;
     }
     const auto before = std::exchange(failure_, std::move(failure));
-    if (!opened && failure_.empty() && given_ != 0ms) return end(session_end::timeout_refused);
+    if (!opened && failure_.empty() && foreign_.empty()) return end(session_end::timeout_refused);
     if (!opened) {
-      if (failure_.empty()) without_.clear();  // a service of another kind may go
+      if (!foreign_.empty()) without_.clear();  // a service of another kind may go
       if (!failure_.empty() && failure_ != before) {
         log(log_level::warning, "no session could be opened; trying again", {{"cause", failure_}});
       }
@@ -233,12 +233,13 @@ void session::begin_elsewhere(session_info refused, bool is_new) {
 
 /// A handle that is connected to something else looks for no other server. It is no refusal: the client goes on.
 void session::leave_foreign(std::string server) {
-  if (std::find(foreign_.begin(), foreign_.end(), server) == foreign_.end()) {
+  const auto name = server.empty() ? std::string{"an address"} : server;
+  if (std::find(foreign_.begin(), foreign_.end(), name) == foreign_.end()) {
     log(log_level::warning, "what answers at an address is no ZooKeeper server; trying the others",
         {{"server", server}});
-    foreign_.push_back(server);
+    foreign_.push_back(name);
   }
-  without_.push_back(std::move(server));
+  if (!server.empty()) without_.push_back(std::move(server));
   if (info_.id != 0) return end(session_end::expired, std::exchange(without_, {}));
   monitor_.cancel(move_timer_);
   connector_.retire(std::move(handle_), [] {});

@@ -99,7 +99,12 @@ void session::send(waiting next) {
   queue_.sent(next.how);
   if (is_sent) silence_.asked();
   // Not at once: who sends it again should find another state of affairs.
-  if (!is_sent) monitor_.in(10ms, [this, id] { answer_refused(id + 1); });
+  if (!is_sent) {
+    monitor_.in(10ms, [this, id] {
+      answer_refused(id + 1);
+      if (connected_) send_waiting();
+    });
+  }
   watch_over_requests();
 }
 

@@ -77,6 +77,33 @@ TEST_SUITE("session") {
     CHECK(w.connected());
   }
 
+  TEST_CASE("that is no refusal, though a server has once refused the session timeout") {
+    scripted_client w{scripted_client::on_slow_servers()};
+    w.opener->opens();
+    w.opener->connects({.id = 7, .timeout = 3s, .server = "10.0.0.1:2181"});
+    w.opener->opens();
+    w.opener->connects(our_session);
+    w.opener->expires();
+    w.opener->opens();
+    w.opener->connects({.id = 8, .timeout = 10000h, .server = "10.0.0.2:80"});
+    w.advance(100ms);
+    w.opener->fails_to_open("");
+    CHECK_FALSE(w.failed());
+    w.advance(1s);
+    CHECK(w.opener->openings.back().without.empty());
+  }
+
+  TEST_CASE("its address is asked again, also while other names do not resolve") {
+    scripted_client w;
+    w.opener->opens();
+    w.opener->connects({.id = 8, .timeout = 10000h, .server = "10.0.0.2:80"});
+    w.advance(100ms);
+    REQUIRE(w.opener->openings.back().without.size() == 1);
+    w.opener->fails_to_open("no host resolves");
+    w.advance(1s);
+    CHECK(w.opener->openings.back().without.empty());
+  }
+
   TEST_CASE("the user hears of no session that was not one") {
     std::vector<client_event::kind> heard;
     auto options = scripted_client::on_slow_servers();

@@ -100,12 +100,14 @@ TEST_SUITE("wire") {
   TEST_CASE("a service of another kind at an address is left for a server, whichever is asked first") {
     const std::string page = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n400 Bad Request";
     for (const auto& says : {page, std::string("\0\0\0\x2c", 4) + std::string(44, '\0')}) {
-      for (int round = 0; round < 8; ++round) {
-        wire_server other{{.says_only = says}};
-        wire_server ours{{.timeout = 4s}};
-        client owner{other.address() + "," + ours.address(), session_of(4s)};
-        CHECK(owner.wait_for_connection(3s));
-        CHECK(owner.session_timeout() == 4s);
+      for (const bool closes : {false, true}) {
+        for (int round = 0; round < 8; ++round) {
+          wire_server other{{.closes_on_requests = closes, .says_only = says}};
+          wire_server ours{{.timeout = 4s}};
+          client owner{other.address() + "," + ours.address(), session_of(4s)};
+          CHECK(owner.wait_for_connection(long_enough));
+          CHECK(owner.session_timeout() == 4s);
+        }
       }
     }
   }

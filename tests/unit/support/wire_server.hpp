@@ -60,7 +60,7 @@ class wire_server {
     std::string list = wire_writer{}.add(0).add_raw(std::string(size_of_stat, '\0')).bytes();
     bool closes_on_requests = false;  ///< instead of an answer, but to a ping
     bool closes_on_watches = false;   ///< when they are set again, after a reconnect
-    std::string says_only{};          ///< to whom connects; it is a server of something else
+    std::string says_only{};          ///< to a client that connects: it is a server of something else
     std::int64_t newest = 1;          ///< zxid: that of all answers; it closes on who has seen more
   };
 
@@ -151,7 +151,7 @@ class wire_server {
     if (!read_frame(socket, frame) || number_at<std::int64_t>(frame, 4) > how_.newest) return;
     if (!how_.says_only.empty()) {
       ::send(socket, how_.says_only.data(), how_.says_only.size(), MSG_NOSIGNAL);
-      while (read(socket, frame, 1)) {
+      while (!how_.closes_on_requests && read(socket, frame, 1)) {
       }
       return;
     }
