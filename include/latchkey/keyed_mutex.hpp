@@ -43,11 +43,13 @@ concept range_of_keys = requires(const Keys& keys) {
 /// Some keys, as a parameter: `{"a", "b"}`, or any range of strings or of views of them. Refers to the strings, so they
 /// must live until the call returns.
 struct key_list {
+  /// Of a list in the call. Not explicit, as the next one is not.
   key_list(std::initializer_list<std::string_view> these) : keys{these} {}
+  /// Of a range.
   template <range_of_keys Keys>
   key_list(const Keys& these) : keys(std::begin(these), std::end(these)) {}
 
-  std::vector<std::string_view> keys;
+  std::vector<std::string_view> keys;  ///< in their order
 };
 
 }  // namespace detail
