@@ -23,8 +23,8 @@ namespace {
 /// Names that are looked up at once: one that is slow holds up no other, and a long connect string is no burst of threads.
 constexpr std::size_t most_at_once = 32;
 
-/// What a close takes at most, as a rule (HAZARDS 1).
-constexpr std::chrono::seconds longest_close{5};
+/// Of a handle whose session has never begun: there is nothing to end at the ensemble.
+constexpr std::chrono::seconds longest_close{1};
 
 /// @returns why there is no server; empty when there is one, or it is to be done without.
 std::string failure_of(const known_hosts::servers& found) {
