@@ -15,10 +15,10 @@
 #include "base/log.hpp"
 #include "bridge/client_tls.hpp"
 #include "bridge/close_on_exec.hpp"
+#include "bridge/current_server.hpp"
 #include "bridge/multi.hpp"
 #include "bridge/reply_codes.hpp"
 #include "bridge/reply_values.hpp"
-#include "bridge/resolver.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -50,25 +50,6 @@ watch_event to_watch_event(int type) {
   if (type == ZOO_DELETED_EVENT) return watch_event::deleted;
   if (type == ZOO_CHILD_EVENT) return watch_event::children_changed;
   return watch_event::changed;  // also created, and "not watching any more": those who hear it look again
-}
-
-/// Its socket is closed on exec from here on (HAZARDS 20).
-/// @returns the address of the server it is connected to; empty when the connection has gone again.
-std::string server_of(zhandle_t* handle) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  auto* const address = reinterpret_cast<sockaddr*>(&storage);
-  if (zookeeper_get_connected_host(handle, address, &size) == nullptr) return {};
-  close_on_exec(storage);
-  return to_text(address, size);
-}
-
-/// @returns the address of what is no server (HAZARDS 36); empty when the handle has gone on to another one.
-std::string foreign_server_of(zhandle_t* handle) {
-  const auto* const current = zoo_get_current_server(handle);
-  std::string name = current == nullptr ? "" : current;
-  std::erase_if(name, [](char each) { return each == '[' || each == ']'; });  // as `to_text` has it
-  return zoo_state(handle) == ZOO_READONLY_STATE ? name : std::string{};
 }
 
 }  // namespace

@@ -28,9 +28,6 @@ constexpr duration slowest_look_up = 10s;
 /// Of a list of servers, in the log.
 constexpr std::size_t most_said = 256;
 
-/// Of servers in a row that give no session as long as is needed: more than an ensemble has.
-constexpr std::size_t most_refusals = 64;
-
 }  // namespace
 
 session::session(monitor& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
@@ -213,38 +210,6 @@ void session::become_disconnected() {
   if (!refusal_timer_ || silence_.connections() == enough_refusals) look_into_refusals();
   listener_.on_disconnected();
   if (hopeless) give_up();
-}
-
-/// Without that server: the next session is given only those that have not refused. When none is left, or they have
-/// been out of reach for a while, all of them are asked again.
-void session::begin_elsewhere(session_info refused, bool is_new) {
-  log(log_level::warning, "a server does not grant the session timeout; trying the others",
-      {{"server", refused.server}, {"wanted_ms", wanted_timeout_}, {"granted_ms", refused.timeout}});
-  auto without = without_;
-  without.push_back(std::move(refused.server));
-  given_ = std::max(given_, refused.timeout);
-  if (without.size() > most_refusals) return end(session_end::timeout_refused);
-  if (!is_new) return end(session_end::expired, std::move(without));
-  monitor_.cancel(move_timer_);
-  connector_.retire(std::move(handle_), [] {});
-  without_ = std::move(without);
-  open();
-}
-
-/// A handle that is connected to something else looks for no other server. It is no refusal: the client goes on.
-void session::leave_foreign(std::string server) {
-  const auto name = server.empty() ? std::string{"an address"} : server;
-  if (std::find(foreign_.begin(), foreign_.end(), name) == foreign_.end()) {
-    log(log_level::warning, "what answers at an address is no ZooKeeper server; trying the others",
-        {{"server", server}});
-    foreign_.push_back(name);
-  }
-  if (!server.empty()) without_.push_back(std::move(server));
-  if (info_.id != 0) return end(session_end::expired, std::exchange(without_, {}));
-  monitor_.cancel(move_timer_);
-  connector_.retire(std::move(handle_), [] {});
-  ++epoch_;
-  open_later();
 }
 
 /// First after a moment, in which a client goes over to another server that it knows; then again and again, the seldomer
