@@ -29,6 +29,20 @@ void until_stopped(const grant& term, const std::stop_token& stop) {
   while (!stop.stop_requested()) term.wait_for_end(1ms);
 }
 
+/// Runs until stop is requested. Time goes on when the candidate rests, or is about to stand.
+template <class Work>
+void run_on(simulated_ensemble& ensemble, election& candidate, const std::stop_source& shutdown, const Work& work) {
+  std::atomic<bool> over{false};
+  auto done = on_threads::start([&] {
+    candidate.run(shutdown.get_token(), work);
+    over = true;
+  });
+  while (!over) {
+    if (ensemble.children(path).empty()) ensemble.advance(1ms);
+  }
+  done.get();
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("run() works while it is elected, and resigns when it is told to stop", callers, LATCHKEY_CALLERS) {
@@ -208,20 +222,12 @@ TEST_CASE("work that returns at once is called again after pauses that grow, and
   std::stop_source shutdown;
   std::vector<boottime_clock::time_point> terms;
   std::size_t warned_after = 0;
-  std::atomic<bool> over{false};
-  auto done = on_threads::start([&] {
-    candidate.run(shutdown.get_token(), [&](auto&&...) {
-      terms.push_back(ensemble.now());
-      if (warned_after == 0 && !lines.all().empty()) warned_after = terms.size() - 1;
-      const bool enough = warned_after != 0 && terms.size() == warned_after + 3;
-      if (enough || terms.size() == 1000) shutdown.request_stop();
-    });
-    over = true;
+  run_on(ensemble, candidate, shutdown, [&](auto&&...) {
+    terms.push_back(ensemble.now());
+    if (warned_after == 0 && !lines.all().empty()) warned_after = terms.size() - 1;
+    const bool enough = warned_after != 0 && terms.size() == warned_after + 3;
+    if (enough || terms.size() == 1000) shutdown.request_stop();
   });
-  while (!over) {
-    if (ensemble.children(path).empty()) ensemble.advance(1ms);  // it rests, or is about to stand
-  }
-  done.get();
   REQUIRE(warned_after >= 10);
   CHECK(terms[warned_after - 1] - terms[warned_after - 2] >= 1280ms);
   for (auto i = warned_after; i < terms.size(); ++i) CHECK(terms[i] - terms[i - 1] >= 1280ms);
@@ -236,18 +242,10 @@ TEST_CASE("a term that lasts ends the pauses after those that did not") {
   election candidate{owner, path};
   std::stop_source shutdown;
   int terms = 0;
-  std::atomic<bool> over{false};
-  auto done = on_threads::start([&] {
-    candidate.run(shutdown.get_token(), [&](auto&&...) {
-      if (++terms % 8 == 0) ensemble.advance(100ms);
-      if (terms == 30) shutdown.request_stop();
-    });
-    over = true;
+  run_on(ensemble, candidate, shutdown, [&](auto&&...) {
+    if (++terms % 8 == 0) ensemble.advance(100ms);
+    if (terms == 30) shutdown.request_stop();
   });
-  while (!over) {
-    if (ensemble.children(path).empty()) ensemble.advance(1ms);
-  }
-  done.get();
   CHECK(lines.all().empty());
 }
 

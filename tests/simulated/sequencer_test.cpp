@@ -14,20 +14,10 @@
 #include <doctest/doctest.h>
 
 #include "callers.hpp"
+#include "error_of.hpp"
 
 namespace latchkey::testing {
 namespace {
-
-/// @returns the code of the error that `call` throws; none when it does not.
-template <class Callable>
-std::error_code error_of(Callable call) {
-  try {
-    call();
-  } catch (const error& failure) {
-    return failure.code();
-  }
-  return {};
-}
 
 /// A holder, and a server that is sent its sequencer.
 struct request_to_server {

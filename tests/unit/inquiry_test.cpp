@@ -2,6 +2,7 @@
 /// A look at a queue that is long, or has much data in it.
 
 #include "queue/inquiry.hpp"
+#include "error_of.hpp"
 
 #include <doctest/doctest.h>
 
@@ -43,17 +44,6 @@ struct asking_client : scripted_client {
     opener->openings.back().listener->on_reply(opener->openings.back().epoch, id, std::move(with));
   }
 };
-
-/// @returns the code of the error that `call` throws; none when it does not.
-template <class Callable>
-std::error_code error_of(Callable call) {
-  try {
-    call();
-  } catch (const error& failure) {
-    return failure.code();
-  }
-  return {};
-}
 
 }  // namespace
 

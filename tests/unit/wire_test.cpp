@@ -30,6 +30,9 @@ using namespace std::chrono_literals;
 
 constexpr auto long_enough = 30s;  // a limit, not a pace
 
+/// Of a web server that is asked by a client of ZooKeeper.
+constexpr const char* page = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n400 Bad Request";
+
 client_options session_of(std::chrono::milliseconds timeout) {
   client_options options;
   options.session_timeout = timeout;
@@ -98,8 +101,7 @@ TEST_SUITE("wire") {
   }
 
   TEST_CASE("a service of another kind at an address is left for a server, whichever is asked first") {
-    const std::string page = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n400 Bad Request";
-    for (const auto& says : {page, std::string("\0\0\0\x2c", 4) + std::string(44, '\0')}) {
+    for (const auto& says : {std::string{page}, std::string("\0\0\0\x2c", 4) + std::string(44, '\0')}) {
       for (const bool closes : {false, true}) {
         for (int round = 0; round < 3; ++round) {
           wire_server other{{.closes_on_requests = closes, .says_only = says}};
@@ -113,7 +115,7 @@ TEST_SUITE("wire") {
   }
 
   TEST_CASE("a client that finds no server, but a service of another kind, says so and closes at once") {
-    wire_server other{{.says_only = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n400 Bad Request"}};
+    wire_server other{{.says_only = page}};
     auto options = session_of(4s);
     options.connect_timeout = 1s;
     client owner{other.address(), options};

@@ -13,6 +13,7 @@
 #include <latchkey/client.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
+#include "error_of.hpp"
 #include "support/support.hpp"
 
 namespace latchkey::testing {
@@ -108,17 +109,6 @@ inline bool leaves_nothing(const std::string& path) {
     }
     return true;
   });
-}
-
-/// @returns the code of the error that `call` throws; none when it does not.
-template <class Callable>
-std::error_code error_of(Callable call) {
-  try {
-    call();
-  } catch (const std::system_error& failure) {
-    return failure.code();
-  }
-  return {};
 }
 
 /// @returns the code and the message of the error that `call` throws.
