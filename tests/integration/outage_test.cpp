@@ -274,6 +274,7 @@ TEST_SUITE("outages") {
     eager.report_waits_after = patience();
     client one{servers().connect_string(), silent};
     client two{servers().connect_string(), eager};
+    for (auto* const each : {&one, &two}) REQUIRE(each->wait_for_connection(patience()));
     mutex of_one{one, path};
     mutex of_two{two, path};
     CHECK_FALSE(of_one.try_lock_for(500ms));
