@@ -51,8 +51,7 @@ std::optional<loss_reason> grant_state::loss() const noexcept {
   if (state == grant_phase::lost) return why_;
   if (!is_over(state) && forked()) return loss_reason::client_closed;
   // The clock is ahead of the timer that will say so.
-  if (!is_over(state) && !lease_->alive(core_->monitor().now())) return loss_reason::deadline_passed;
-  return std::nullopt;
+  return is_over(state) ? std::nullopt : lease_->loss(core_->monitor().now());
 }
 
 std::stop_token grant_state::stop_token() {
@@ -170,7 +169,7 @@ void grant_state::ask_to_release() {
 
 void grant_state::lose(loss_reason why) {
   if (is_over(state_)) return;
-  if (lease_->has_run_out(core_->monitor().now())) why = loss_reason::deadline_passed;  // as `loss()` may have said
+  why = lease_->loss(core_->monitor().now()).value_or(why);  // as `loss()` may have said
   why_ = why;
   apply(why == loss_reason::deadline_passed ? grant_event::deadline_passed : grant_event::ended);
   if (stop_) request_stop(*stop_);

@@ -4,6 +4,9 @@
 /// The lease of a session: until when its grants are valid. Pure: the time is an argument.
 
 #include <atomic>
+#include <optional>
+
+#include <latchkey/grant.hpp>
 
 #include "base/deadline.hpp"
 
@@ -14,22 +17,24 @@ namespace latchkey::detail {
 class lease {
  public:
   /// @returns whether grants are valid at `now`.
-  bool alive(time_point now) noexcept {
+  bool alive(time_point now) noexcept { return !loss(now); }
+
+  /// @returns why grants are not valid at `now`, which does not change; nothing while they are.
+  std::optional<loss_reason> loss(time_point now) noexcept {
     auto until = until_.load(std::memory_order_acquire);
     while (now >= time_point{duration{until}}) {
-      if (until <= stopped || until_.compare_exchange_weak(until, over, std::memory_order_acq_rel)) return false;
+      if (until <= last_end) return static_cast<loss_reason>(until - first_end);
+      if (until_.compare_exchange_weak(until, end_for(loss_reason::deadline_passed), std::memory_order_acq_rel))
+        return loss_reason::deadline_passed;
     }
-    return true;
+    return std::nullopt;
   }
-
-  /// @returns whether it is over because its time was, not because it was stopped.
-  bool has_run_out(time_point now) noexcept { return !alive(now) && until_.load(std::memory_order_acquire) != stopped; }
 
   time_point valid_until() const noexcept { return time_point{duration{until_.load(std::memory_order_acquire)}}; }
 
-  void stop() noexcept {
+  void stop(loss_reason why) noexcept {
     auto until = until_.load(std::memory_order_acquire);
-    while (until != over && !until_.compare_exchange_weak(until, stopped, std::memory_order_acq_rel)) {
+    while (until > last_end && !until_.compare_exchange_weak(until, end_for(why), std::memory_order_acq_rel)) {
     }
   }
 
@@ -37,15 +42,17 @@ class lease {
   bool extend(time_point until) noexcept {
     const auto wanted = until.time_since_epoch().count();
     auto current = until_.load(std::memory_order_acquire);
-    while (current > stopped && current < wanted) {
+    while (current > last_end && current < wanted) {
       if (until_.compare_exchange_weak(current, wanted, std::memory_order_acq_rel)) return true;
     }
-    return current > stopped;
+    return current > last_end;
   }
 
  private:
-  static constexpr duration::rep over = duration::min().count();
-  static constexpr duration::rep stopped = over + 1;
+  // A lease that is over: why, as a time that is long past.
+  static constexpr duration::rep first_end = duration::min().count();
+  static constexpr duration::rep last_end = first_end + static_cast<duration::rep>(loss_reason::data_lost);
+  static constexpr duration::rep end_for(loss_reason why) noexcept { return first_end + static_cast<duration::rep>(why); }
   std::atomic<duration::rep> until_{0};
 };
 

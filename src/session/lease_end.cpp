@@ -31,7 +31,7 @@ void lease_keeper::lose_all(loss_reason why) {
         fmt::format("this process did not run for {:.1f} s or longer, and the lease of its locks has ended",
                     stopped.count()));
   }
-  lease_->stop();
+  lease_->stop(why);
   for (const auto& node : nodes_of([](const held_node& each) { return each.awake(); })) {
     if (const auto* const mine = find(node)) lose(*mine->who, why);  // the loss of another may have removed it
   }

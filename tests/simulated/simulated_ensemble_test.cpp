@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -201,6 +202,26 @@ TEST_CASE("a verb that is called from a callback throws") {
                                    }};
   ensemble.expire_session(owner);
   CHECK(refused == std::errc::resource_deadlock_would_occur);
+}
+
+TEST_CASE("each lock of a session that ends is lost for that reason, also while others are being told") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  mutex one{owner, "/locks/one"};
+  mutex two{owner, "/locks/two"};
+  one.lock();
+  two.lock();
+  const std::array held{one.held(), two.held()};
+  std::vector<std::optional<loss_reason>> seen;
+  const auto look = [&] {
+    for (const auto& each : held) seen.push_back(each.loss());
+  };
+  const std::stop_callback when_one{held.front().stop_token(), look};
+  const std::stop_callback when_two{held.back().stop_token(), look};
+  ensemble.expire_session(owner);
+  CHECK(seen == std::vector<std::optional<loss_reason>>(4, loss_reason::session_expired));
+  one.unlock();
+  two.unlock();
 }
 
 TEST_CASE("options that a real ensemble would not get are refused") {

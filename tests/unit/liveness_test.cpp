@@ -200,6 +200,23 @@ TEST_SUITE("liveness") {
     CHECK_FALSE(beat.alive(start));
   }
 
+  TEST_CASE("the reason for which a lease is over does not change") {
+    lease one;
+    CHECK(one.extend(start + 4s));
+    CHECK_FALSE(one.loss(start));
+    one.stop(loss_reason::access_revoked);
+    CHECK(one.loss(start) == loss_reason::access_revoked);
+    CHECK_FALSE(one.alive(start));
+    CHECK_FALSE(one.extend(start + 9s));
+    one.stop(loss_reason::session_expired);
+    CHECK(one.loss(start + 5s) == loss_reason::access_revoked);
+    lease other;
+    CHECK(other.extend(start + 4s));
+    CHECK(other.loss(start + 4s) == loss_reason::deadline_passed);
+    other.stop(loss_reason::data_lost);
+    CHECK(other.loss(start) == loss_reason::deadline_passed);
+  }
+
   TEST_CASE("every state of ownership, every event") {
     using enum grant_phase;
     using enum grant_event;
