@@ -135,7 +135,7 @@ void session::on_connection(std::uint64_t epoch, connection_state state, session
         connected_early_ = info;
         return;
       case connection_state::disconnected:
-        connected_early_.reset();
+        if (connected_early_ && connected_early_->is_plausible()) connected_early_.reset();  // else: leave_foreign
         return become_disconnected();
       case connection_state::expired:
         return end(session_end::expired);

@@ -44,7 +44,8 @@ void side_handle::on_opened(std::uint64_t, std::unique_ptr<znodes> opened, std::
 void side_handle::on_connection(std::uint64_t, connection_state state, session_info info) {
   monitor_.run([&] {
     if (closing_) return;
-    connected_ = state == connection_state::connected && info.is_plausible();
+    connected_ = state == connection_state::connected;
+    if (connected_ && !info.is_plausible()) return close();  // it would look for no other server
     if (!connected_) on_down();
     if (connected_ && handle_) on_up();
   });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "log_lines.hpp"
+#include "session/second_handle.hpp"
 #include "support/connected_client.hpp"
 
 namespace latchkey::testing {
@@ -49,6 +50,37 @@ TEST_SUITE("session") {
       REQUIRE(log.all().size() == 1);
       CHECK(log.all()[0].find("what answers at an address is no ZooKeeper server") == 0);
       CHECK(log.all()[0].find("10.0.0.1:80") != std::string::npos);
+    }
+  }
+
+  TEST_CASE("so it is if its connection ends before the session has heard of the handle") {
+    scripted_client w;
+    w.opener->connects({.id = 0, .timeout = 0ms, .server = "10.0.0.1:80"});
+    w.opener->disconnects();
+    w.opener->opens();
+    CHECK(w.opener->closings.size() == 1);
+    w.advance(100ms);
+    REQUIRE(w.opener->openings.size() == 2);
+    w.opener->opens();
+    w.opener->connects(our_session);
+    CHECK(w.connected());
+  }
+
+  TEST_CASE("a handle beside that of the session leaves it, too, whether it is opened before it is connected or after") {
+    for (const bool opened_first : {false, true}) {
+      scripted_client w;
+      detail::second_handle beside{*w.own, *w.opener};
+      const auto look = [&] { w.own->run([&] { beside.look(1, 1s, {}); }); };
+      look();
+      REQUIRE(w.opener->side_openings.size() == 1);
+      if (opened_first) w.opener->opens_beside();
+      w.opener->connects_beside({.id = 0, .timeout = 0ms, .server = "10.0.0.1:80"});
+      if (!opened_first) w.opener->opens_beside();
+      REQUIRE(w.opener->closings.size() == 1);
+      w.opener->closings.back()();
+      w.advance(1s);
+      look();
+      CHECK(w.opener->side_openings.size() == 2);
     }
   }
 

@@ -31,8 +31,8 @@ class scripted_connector final : public detail::connector {
 
   void open(std::uint64_t epoch, detail::connector_listener& listener,
             const std::vector<std::string>& without = {}) override {
-    if (epoch == detail::side_handle::epoch) return;  // it gets to no server
-    openings.push_back({epoch, &listener, without});
+    auto& all = epoch == detail::side_handle::epoch ? side_openings : openings;
+    all.push_back({epoch, &listener, without});
   }
   void look_for_moved_hosts() override { ++look_ups; }
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override {
@@ -64,7 +64,18 @@ class scripted_connector final : public detail::connector {
   }
   void tells(detail::watch_event event, std::string_view path) { of_last().on_watch(epoch(), event, path); }
 
+  // What befalls the handle that was opened last beside it:
+
+  void opens_beside() {
+    side_openings.back().listener->on_opened(detail::side_handle::epoch, std::make_unique<handle>(*this), {});
+  }
+  void connects_beside(detail::session_info info) {
+    side_openings.back().listener->on_connection(detail::side_handle::epoch, detail::connection_state::connected,
+                                                 std::move(info));
+  }
+
   std::vector<opening> openings;
+  std::vector<opening> side_openings;
   std::vector<std::function<void()>> closings;
   std::vector<sent_request> sent;  // in all sessions
   int look_ups = 0;

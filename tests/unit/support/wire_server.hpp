@@ -139,7 +139,9 @@ class wire_server {
     return static_cast<Number>(number);
   }
   static bool read_frame(int socket, std::string& into) {
-    return read(socket, into, 4) && read(socket, into, number_at<std::uint32_t>(into, 0));
+    if (!read(socket, into, 4)) return false;
+    const auto size = number_at<std::uint32_t>(into, 0);
+    return size <= largest_frame && read(socket, into, size);
   }
   static bool write_frame(int socket, const wire_writer& what) {
     const auto frame = wire_writer{}.add_text(what.bytes()).bytes();
@@ -189,6 +191,8 @@ class wire_server {
         return write_frame(socket, with.add(type > 0 ? no_node : 0));  // below zero: the end of the session
     }
   }
+
+  static constexpr std::uint32_t largest_frame = 1 << 20;  // "isro" would be one of 1.8 GB
 
   const behaviour how_;
   int listener_;
