@@ -82,13 +82,14 @@ TEST_SUITE("queue snapshot") {
     foreign.create(path + "/_c_5f3d-lock-", "10.0.0.8", create_mode::persistent_sequential);
     auto options = quick();
     options.report_waits_after = 100ms;
-    const log_lines lines{log_level::info};
+    const log_lines lines{log_level::warning};
     client owner{servers().connect_string(), options};
     mutex lock{owner, path};
     group_of_actors all{who};
     all.start([&] {
       REQUIRE(queued(path, 3));
       CHECK(eventually([&] { return !lines.with("holder_session=\"none: foreign, permanent\"").empty(); }));
+      CHECK_FALSE(lines.with("waiting long for a lock that a permanent node holds, which no session ends").empty());
       const queue_snapshot queue{owner, path};
       CHECK(queue.holders()[0].permanent());
       CHECK(queue.waiters()[0].permanent());
