@@ -52,7 +52,9 @@ class lease {
   // A lease that is over: why, as a time that is long past.
   static constexpr duration::rep first_end = duration::min().count();
   static constexpr duration::rep last_end = first_end + static_cast<duration::rep>(loss_reason::data_lost);
-  static constexpr duration::rep end_for(loss_reason why) noexcept { return first_end + static_cast<duration::rep>(why); }
+  static constexpr duration::rep end_for(loss_reason why) noexcept {
+    return first_end + static_cast<duration::rep>(why);
+  }
   std::atomic<duration::rep> until_{0};
 };
 

@@ -66,7 +66,8 @@ TEST_SUITE("session") {
     CHECK(w.connected());
   }
 
-  TEST_CASE("a handle beside that of the session leaves it, too, whether it is opened before it is connected or after") {
+  TEST_CASE(
+      "a handle beside that of the session leaves it, too, whether it is opened before it is connected or after") {
     for (const bool opened_first : {false, true}) {
       scripted_client w;
       detail::second_handle beside{*w.own, *w.opener};
