@@ -247,6 +247,7 @@ void peers::on_answer(const peer_message& what, std::string_view bytes) {
   auto& with = at->second;
   if (with.ahead != what.ahead || with.nonce != what.nonce) return drop(counts_.stale);
   if (!is_genuine(bytes, with.at.key)) return drop(counts_.bad_tag);
+  silent_.erase(with.at.address);
   if (!std::exchange(with.acknowledged, true)) ++counts_.acknowledged;
   auto* const who = with.who;
   if (what.what != verb::released) {

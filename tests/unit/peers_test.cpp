@@ -262,6 +262,16 @@ TEST_SUITE("peers") {
     CHECK(w.who.told.size() == 1);
   }
 
+  TEST_CASE("one that answers late is silent no more") {
+    two_clients w;
+    w.subscribe();
+    w.advance(1s);
+    w.deliver();
+    CHECK(w.waiter.all->counts().acknowledged == 1);
+    w.subscribe(4);
+    CHECK(w.waiter.port->sent.size() == 1);
+  }
+
   TEST_CASE("an acknowledged subscription is repeated every 20 s for firewalls") {
     two_clients w;
     w.subscribe();
