@@ -27,7 +27,7 @@ struct client_event {
   /// `unreachable`: no server has answered for `connect_timeout`. Reported again each time the outage has lasted twice
   /// as long, at most 10 minutes apart. The next `connected` ends it.
   /// `suspect`: a proof of the lease is overdue. The grant is still valid, for another twelfth of the session timeout;
-  /// the next answer of a server may extend it.
+  /// the next answer of a server may extend it. Left out if this process does not run meanwhile.
   enum class kind { connected, disconnected, session_expired, suspect, lost, asked_to_release, closed, unreachable };
   kind what{};                          ///< what happened
   std::string path{};                   ///< of the lock, for `suspect`, `lost` and `asked_to_release`

@@ -121,7 +121,7 @@ void require_resolvable(detail::monitor& own, detail::zookeeper_connector& opene
 }
 
 /// What the observer is granted for the last events, though `close_timeout` be over.
-constexpr std::chrono::milliseconds for_last_events{100};
+constexpr std::chrono::milliseconds for_last_events{1000};
 
 /// Waits for the callbacks that have been posted; one that has not returned by `until` is left to itself. So is the one
 /// that this is called from.
