@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr auto poll_interval = 20ms;
-constexpr auto probe_timeout = 1'000ms;
+constexpr auto probe_timeout = 5'000ms;
 constexpr auto stop_grace = 5'000ms;
 
 milliseconds until(steady::time_point deadline) {

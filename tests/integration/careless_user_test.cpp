@@ -25,8 +25,8 @@ using clock = std::chrono::steady_clock;
 
 /// A client with a lock that is held, and a lock that somebody else holds.
 struct careless_client {
-  client owner{servers().connect_string(), quick()};
-  client other{servers().connect_string(), quick()};
+  client owner{servers().connect_string(), quick(6s)};
+  client other{servers().connect_string(), quick(long_session)};
   std::string held_path = fresh_path();
   std::string taken_path = fresh_path();
   mutex held{owner, held_path};

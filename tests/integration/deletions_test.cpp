@@ -245,7 +245,7 @@ TEST_SUITE("deletions") {
     CHECK(eventually([&] { return !grant; }));
     const auto took = boottime_clock::now() - deleted;
     MESSAGE("known after " << std::chrono::duration<double, std::milli>{took}.count() << " ms");
-    CHECK(took < prompt());
+    CHECK(took < long_session / 4);  // the proofs would tell later
     CHECK(eventually([&] {
       const std::lock_guard lock_of_guard{guard};
       return told_of == loss_reason::node_deleted;

@@ -105,7 +105,7 @@ TEST_SUITE("election") {
     const auto path = fresh_path();
     proxy net{servers().addresses()};
     client leads{servers().connect_string(), quick()};
-    client follows{net.connect_string(), quick()};
+    client follows{net.connect_string(), quick(4s)};
     election candidate{leads, path, {.id = "ann"}};
     auto term = candidate.acquire();
     leader_view view{follows, path};

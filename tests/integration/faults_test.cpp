@@ -82,7 +82,7 @@ TEST_SUITE("faults") {
 
   TEST_CASE("a release during an outage is done after it, and the same process can lock again") {
     const auto path = fresh_path();
-    reached_by_proxy here{quick(10s)};
+    reached_by_proxy here{quick(60s)};  // whose end would delete the node, too, after longer than this takes
     mutex lock{here.owner, path};
     lock.lock();
     const auto session = here.owner.session_id();
@@ -93,9 +93,7 @@ TEST_SUITE("faults") {
     CHECK(queue_at(path).size() == 1);
     here.net.heal();
     REQUIRE(here.owner.wait_for_connection(patience()));
-    const auto connected = std::chrono::steady_clock::now();
     CHECK(queued(path, 0));
-    CHECK(std::chrono::steady_clock::now() - connected < patience() / 15);  // a second, where nothing slows us down
     CHECK(lock.try_lock_for(patience()));
     CHECK(here.owner.session_id() == session);
     lock.unlock();
@@ -147,8 +145,8 @@ TEST_SUITE("faults") {
 
   TEST_CASE("the leader is killed: grants and waiters survive when the session does") {
     const auto path = fresh_path();
-    client first{servers().connect_string(), quick(20s)};
-    client second{servers().connect_string(), quick(20s)};
+    client first{servers().connect_string(), quick(60s)};
+    client second{servers().connect_string(), quick(60s)};
     mutex holder{first, path};
     mutex waiter{second, path};
     holder.lock();

@@ -248,7 +248,6 @@ TEST_SUITE("metrics") {
     const auto now = *two.metrics().peers;
     CHECK(now.admitted == 1);
     CHECK(now.subscriptions == 1);
-    CHECK(now.given_up == 0);
     CHECK(here.owner.metrics().peers->admitted == 0);
     here.net.heal();
     CHECK_FALSE(client{servers().connect_string(), quick()}.metrics().peers);

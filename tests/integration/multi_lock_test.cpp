@@ -43,7 +43,7 @@ bool all_queued(const std::vector<std::string>& paths, std::size_t count) {
 /// @returns how many round trips `call` took.
 template <class Callable>
 auto round_trips(counted& here, Callable call) {
-  constexpr auto one_way = 300ms;  // far more than a machine stalls
+  constexpr auto one_way = 600ms;  // far more than a machine stalls
   here.net.delay(one_way);
   const auto start = std::chrono::steady_clock::now();
   call();

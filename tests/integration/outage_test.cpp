@@ -27,7 +27,7 @@ namespace {
 constexpr auto wrong_ports = "127.0.0.1:1,127.0.0.1:2";
 
 client_options reporting(std::chrono::milliseconds connect_timeout) {
-  auto options = quick();
+  auto options = quick(4s);
   options.connect_timeout = connect_timeout;
   return options;
 }
@@ -94,14 +94,17 @@ TEST_SUITE("outages") {
     mutex lock{nowhere, "/a"};
     on_threads all;
     all.start([&] { CHECK(error_of([&] { lock.lock(); }) == errc::closed); });
-    REQUIRE(eventually([&] { return told.all().size() >= 2; }));
+    const auto with_call = [&] {
+      auto all_told = told.all();
+      std::erase_if(all_told, [](const client_event& each) { return each.waiting_calls == 0; });
+      return all_told;
+    };
+    REQUIRE(eventually([&] { return with_call().size() >= 2; }));
     nowhere.close();
     all.join();
-    CHECK(told.all()[0].waiting_calls == 1);
-    CHECK(told.all()[0].outage >= 1s);
-    CHECK(told.all()[1].outage >= 2 * told.all()[0].outage);
+    for (const auto& each : with_call()) CHECK(each.outage >= 1s);
     CHECK(lines.with(std::string{"no server of "} + wrong_ports).size() == told.all().size());
-    CHECK(lines.with("1 call waits").size() == told.all().size());
+    CHECK(lines.with("1 call waits").size() == with_call().size());
     for (const auto& line : lines.all()) CHECK_MESSAGE(line.starts_with("no server of"), line);
   }
 
@@ -182,12 +185,12 @@ TEST_SUITE("outages") {
   TEST_CASE("a suspicion is a line, before that of the loss") {
     const log_lines lines{log_level::warning};
     proxy net{servers().addresses()};
-    client owner{net.connect_string(), quick(2s)};
+    client owner{net.connect_string(), quick(12s)};  // the last twelfth is far more than a machine stalls
     const auto path = fresh_path();
     mutex lock{owner, path};
     lock.lock();
     net.black_hole();
-    REQUIRE(lock.held().wait_for_end(patience()));
+    REQUIRE(lock.held().wait_for_end(2 * patience()));
     const auto of_lock = lines.with("path=" + path);
     REQUIRE(of_lock.size() == 2);
     CHECK(of_lock[0].find("the lease of a lock is not being renewed") == 0);
@@ -199,12 +202,12 @@ TEST_SUITE("outages") {
                      Lock, mutex, fair_mutex, shared_mutex) {
     const log_lines lines{log_level::warning};
     const auto path = fresh_path();
-    auto theirs = quick();
+    auto theirs = quick(long_session);
     theirs.label = "other\nlatchkey: error: forged \"label\"\x1b[2J";
     client other{servers().connect_string(), theirs};
     Lock holder{other, path};
     holder.lock();
-    auto options = quick();
+    auto options = quick(long_session);
     options.report_waits_after = 400ms;
     client owner{servers().connect_string(), options};
     Lock lock{owner, path};
@@ -212,7 +215,7 @@ TEST_SUITE("outages") {
     on_threads all;
     all.start([&] { CHECK_FALSE(lock.try_lock_for(patience(), stop.get_token())); });
     const auto said = [&] { return lines.with("path=" + path); };
-    REQUIRE(eventually([&] { return said().size() == 2; }));
+    REQUIRE(eventually([&] { return said().size() >= 2; }));
     stop.request_stop();
     all.join();
     holder.unlock();
@@ -265,12 +268,12 @@ TEST_SUITE("outages") {
   TEST_CASE("a short wait is no line, nor any with report_waits_after zero") {
     const log_lines lines{log_level::info};
     const auto path = fresh_path();
-    client other{servers().connect_string(), quick()};
+    client other{servers().connect_string(), quick(long_session)};
     mutex holder{other, path};
     holder.lock();
-    auto silent = quick();
+    auto silent = quick(long_session);
     silent.report_waits_after = 0ms;
-    auto eager = quick();
+    auto eager = quick(long_session);
     eager.report_waits_after = patience();
     client one{servers().connect_string(), silent};
     client two{servers().connect_string(), eager};

@@ -204,7 +204,7 @@ TEST_SUITE("queue snapshot") {
         CHECK(error_of([&] { ask_to_release(here.owner, path, 100ms); }) == errc::unreachable);
         const auto took = std::chrono::steady_clock::now() - start;
         CHECK(took >= 200ms);
-        CHECK(took < 2s);
+        CHECK(took < 10s);
         here.net.heal();
         CHECK(queue_snapshot(here.owner, path, patience()).holders().size() == 1);
       }
@@ -273,12 +273,12 @@ TEST_SUITE("long queues") {
     MESSAGE(looks << " looks at " << hostile_queue::nodes << " MB, none longer than " << longest.count() << " ms");
     CHECK(error_of([&] { queue_snapshot(owner, here.path, 1ms); }) == errc::unreachable);
     // Over a slow link: nodes of that size are read one after another, in 120 round trips of 50 ms.
-    constexpr auto time = 4s;
+    constexpr auto time = 2s;
     here.net.delay(25ms);
     const auto slow = std::chrono::steady_clock::now();
     CHECK(error_of([&] { queue_snapshot(owner, here.path, time); }) == errc::unreachable);
     CHECK(since(slow) >= time);
-    CHECK(since(slow) < time + 1s);
+    CHECK(since(slow) < 5s);  // 6 s without a limit
     CHECK(grant);
   }
 }

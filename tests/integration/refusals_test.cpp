@@ -81,7 +81,7 @@ TEST_SUITE("refusals") {
     const auto [code, why] = failure_of([&] { (void)permits.try_acquire_for(patience()); });
     CHECK(code == errc::refused);
     CHECK(mentions(why, "ZQUOTAEXCEEDED -125"));
-    CHECK(failure_of([&] { permits.resize(3, 3s); }).first == errc::refused);
+    CHECK(failure_of([&] { permits.resize(3, patience()); }).first == errc::refused);
     CHECK(here.net.requests(opcode::multi) < 5);
     CHECK(here.net.requests(opcode::set_data) < 3);
   }
@@ -90,7 +90,7 @@ TEST_SUITE("refusals") {
     ensemble server{{.servers = 1, .config_lines = {"maxClientCnxns=2"}}};
     const raw_client first{server.address(0)};
     const raw_client second{server.address(0)};
-    auto options = quick();
+    auto options = quick(4s);
     options.connect_timeout = 2s;
     client owner{server.connect_string(), options};
     mutex lock{owner, "/q"};
@@ -176,7 +176,7 @@ TEST_SUITE("refusals") {
 
   TEST_CASE("contenders of many sizes that the servers do not take fail together, and cost no lock of their client") {
     ensemble server{{.servers = 1, .jvm_args = {"-Djute.maxbuffer=700"}}};
-    client owner{server.connect_string(), quick(4s)};
+    client owner{server.connect_string(), quick(10s)};
     mutex kept{owner, "/kept"};
     const auto held = kept.acquire();
     std::vector<std::unique_ptr<mutex>> locks;
@@ -196,7 +196,7 @@ TEST_SUITE("refusals") {
 
   TEST_CASE("locks are held and released though the servers take few nodes at once") {
     ensemble server{{.servers = 1, .jvm_args = {"-Djute.maxbuffer=8000"}}};
-    client owner{server.connect_string(), quick(4s)};
+    client owner{server.connect_string(), quick(10s)};
     std::vector<std::unique_ptr<mutex>> locks;
     std::vector<guard> held;
     for (int i = 0; i < 110; ++i) {
@@ -260,8 +260,9 @@ TEST_SUITE("refusals") {
     all.restart(*all.leader());  // a second epoch
     all.wait_for_quorum(patience());
     const log_lines log{log_level::warning};
-    client owner{all.connect_string(), quick(10s)};
     auto options = quick(10s);
+    options.connect_timeout = 1min;  // servers may take long to start: the network is not to be suspected
+    client owner{all.connect_string(), options};
     options.go_on_after_data_loss = true;
     client other{all.connect_string(), options};
     fence_gate<std::string> gate;
@@ -308,7 +309,7 @@ TEST_SUITE("refusals") {
     net.reset_requests();
     for (const auto& below : {path + "/ephemeral/q", path + "/ephemeral/a/b/q"}) {
       semaphore permits{owner, below, 2};
-      const auto [resized, why] = failure_of([&] { permits.resize(3, 3s); });
+      const auto [resized, why] = failure_of([&] { permits.resize(3, patience()); });
       CHECK(resized == errc::parent_is_ephemeral);
       CHECK(mentions(why, "ZNOCHILDRENFOREPHEMERALS -108"));
       CHECK(failure_of([&] { (void)permits.try_acquire_for(patience()); }).first == errc::parent_is_ephemeral);

@@ -75,8 +75,7 @@ TEST_SUITE("semaphore") {
     client two{servers().connect_string(), quick()};
     semaphore holders{one, path, 2};
     semaphore waiting{two, path, 2};
-    auto first = holders.acquire();
-    auto second = holders.acquire();
+    auto both = holders.acquire(2);  // given back in one transaction
     on_threads all;
     all.start([&] { CHECK(waiting.acquire()); });
     REQUIRE(turns_waiting(path, 1));
@@ -86,8 +85,7 @@ TEST_SUITE("semaphore") {
     REQUIRE(turns_waiting(path, 2));
     REQUIRE(eventually([&] { return here.owner.metrics().unanswered == 0; }));
     here.since();
-    first.release();
-    second.release();
+    both.release();
     all.join();
     REQUIRE(is_free(path));
     // And one list of the path, after the first grant of an object.

@@ -62,13 +62,15 @@ TEST_SUITE("sequencer") {
   }
 
   TEST_CASE("a follower that is cut off still shows the node of a lost grant, but no check says yes") {
-    const auto path = fresh_path();
-    const auto [leader, followers] = everybody_serves();
-    const auto cut = followers.front();
-    raw_client reader{servers().address(cut)};
-    client first{servers().connect_string(cut), quick(1000ms)};
-    client near{servers().connect_string(cut), quick(20s)};
-    client far{servers().connect_string(leader), quick(20s)};
+    const std::string path = "/lock";
+    ensemble all{{.sync_limit = 40, .quorum_proxies = true}};  // it shows the node for 20 s
+    const auto leader = all.wait_for_leader(patience());
+    const auto cut = (leader + 1) % all.size();
+    all.wait_until_serving(cut, patience());
+    raw_client reader{all.address(cut)};
+    client first{all.connect_string(cut), quick(4s)};
+    client near{all.connect_string(cut), quick(60s)};  // with a lease for as long as that takes
+    client far{all.connect_string(leader), quick(60s)};
     sequencer_cache hints{near};
     mutex lock{first, path};
     const auto held = lock.acquire();
@@ -77,7 +79,7 @@ TEST_SUITE("sequencer") {
     REQUIRE(check_sequencer(far, sent, patience()));
     REQUIRE(hints.looks_valid(sent, patience()));
 
-    servers().isolate(cut);
+    all.isolate(cut);
     REQUIRE(eventually([&] { return !check_sequencer(far, sent, patience()); }));
     CHECK_FALSE(held);
     CHECK(reader.exists(sent.node));      // not on 3.5, here and below: HAZARDS S3
@@ -85,8 +87,8 @@ TEST_SUITE("sequencer") {
     CHECK(error_of([&] { check_sequencer(near, sent, 100ms); }) == errc::unreachable);
     CHECK(reader.exists(sent.node));
 
-    servers().heal();
-    servers().wait_until_serving(cut, patience());
+    all.heal();
+    all.wait_until_serving(cut, patience());
     CHECK_FALSE(check_sequencer(near, sent, patience()));
     CHECK_FALSE(hints.looks_valid(sent, patience()));
   }

@@ -129,7 +129,7 @@ TEST_CASE("run() whose term is lost asks its work to stop, and stands again when
 
 TEST_CASE("run() with a warning asks its work to stop while the term still lasts") {
   simulated_ensemble ensemble;
-  client owner{ensemble, {.session_timeout = 10s}};
+  client owner{ensemble, {.session_timeout = 40s}};
   election candidate{owner, path};
   std::stop_source shutdown;
   std::promise<grant> elected;
@@ -141,17 +141,17 @@ TEST_CASE("run() with a warning asks its work to stop while the term still lasts
       warned.set_value(static_cast<bool>(term));
       shutdown.request_stop();
     };
-    candidate.run(shutdown.get_token(), work, 2s);
+    candidate.run(shutdown.get_token(), work, 8s);
   });
   const auto term = elected.get_future().get();
   ensemble.cut(owner);
-  ensemble.advance(1s);
+  ensemble.advance(4s);
   const auto end = term.valid_until();
   auto led_when_warned = warned.get_future();
-  ensemble.advance(end - 2s - 500ms - ensemble.now());
-  // Half a second is left: time goes on by itself, too.
+  ensemble.advance(end - 8s - 3s - ensemble.now());
+  // Three seconds are left: time goes on by itself, too.
   CHECK(led_when_warned.wait_for(0s) == std::future_status::timeout);
-  ensemble.advance(500ms);
+  ensemble.advance(3s);
   CHECK(led_when_warned.get());
   done.get();
 }

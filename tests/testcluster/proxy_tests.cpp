@@ -12,7 +12,7 @@ namespace {
 
 struct proxied {
   proxy network{one_server().addresses()};
-  raw_client client{network.address(0), {.request_timeout = 2s}};
+  raw_client client{network.address(0), {.request_timeout = patience}};
 };
 
 }  // namespace

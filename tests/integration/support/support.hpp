@@ -24,8 +24,8 @@ ensemble& servers();
 /// @returns a lock path that nobody has used, three levels deep.
 std::string fresh_path();
 
-/// @returns options with a short session.
-client_options quick(std::chrono::milliseconds session_timeout = 4s);
+/// @returns options with a short session, whose lease outlasts what machines stall.
+client_options quick(std::chrono::milliseconds session_timeout = 8s);
 
 /// Of sessions that do not expire within a test.
 inline constexpr auto long_session = 40s;
