@@ -39,7 +39,7 @@ TEST_SUITE("budget") {
     const auto path = fresh_path();
     counted here;
     mutex lock{here.owner, path};
-    constexpr auto one_way = 500ms;  // far more than a machine stalls
+    constexpr auto one_way = 1s;  // far more than a machine stalls
     here.net.delay(one_way);
     const auto round_trips = [&] {
       const auto start = std::chrono::steady_clock::now();

@@ -25,7 +25,8 @@ using clock = std::chrono::steady_clock;
 
 /// A client with a lock that is held, and a lock that somebody else holds.
 struct careless_client {
-  client owner{servers().connect_string(), quick(6s)};
+  const std::chrono::seconds longest = patience() > 15s ? 10s : 5s;  // a lease lasts for half of a session, about
+  client owner{servers().connect_string(), quick(longest * 6 / 5)};
   client other{servers().connect_string(), quick(long_session)};
   std::string held_path = fresh_path();
   std::string taken_path = fresh_path();
@@ -42,7 +43,7 @@ struct careless_client {
 
  private:
   void repeat_all(const std::vector<std::function<void()>>& all) {
-    const auto end = clock::now() + 5s;
+    const auto end = clock::now() + longest;
     std::uint64_t most = 0;
     while (clock::now() < end && kept) {
       for (std::size_t i = 0; i < 100; ++i) {

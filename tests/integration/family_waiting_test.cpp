@@ -127,7 +127,7 @@ TEST_SUITE("family waiting") {
 
   LATCHKEY_TEST_CASES("ten thousand failed tries leave nothing", kind, prompt_locks()) {
     const auto path = fresh_path();
-    client first{servers().connect_string(), quick()};
+    client first{servers().connect_string(), quick(long_session)};
     counted here;
     const auto holder = kind->make_rival(first, path);
     holder->lock();

@@ -41,7 +41,7 @@ TEST_SUITE("keyed mutex") {
       const auto root = root_with(stripes, {"a"});
       counted here;
       keyed_mutex locks{here.owner, root, {.stripes = stripes}};
-      constexpr auto one_way = 500ms;  // far more than a machine stalls
+      constexpr auto one_way = 1s;  // far more than a machine stalls
       here.net.delay(one_way);
       const auto start = std::chrono::steady_clock::now();
       auto held = locks.lock("a");
@@ -107,7 +107,7 @@ TEST_SUITE("keyed mutex") {
     here.catch_up();
     CHECK_FALSE(locks.try_lock_any(keys));
     CHECK(here.since() == counts{{"getChildren2", 8}, {"getData", 1}});  // of the root, by the first call
-    constexpr auto one_way = 500ms;
+    constexpr auto one_way = 1s;
     here.net.delay(one_way);
     const auto start = std::chrono::steady_clock::now();
     CHECK_FALSE(locks.try_lock_any(keys));

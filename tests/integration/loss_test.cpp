@@ -39,7 +39,7 @@ round overlap_after(client& first, client& second, std::chrono::milliseconds ses
     after = successor.held().fence();
     successor.unlock();
   });
-  REQUIRE(queued(path, 2));
+  REQUIRE(eventually([&] { return queue_at(path).size() == 2 || !before; }));
   hold_for_a_while(session_timeout);
   const bool met_a_holder{before};
   fault();

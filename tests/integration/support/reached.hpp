@@ -53,9 +53,9 @@ struct reached_by_proxy {
   }
 };
 
-/// A client whose requests are counted on the wire. A session so long that no proof gets between them.
+/// A client whose requests are counted on the wire. A session so long that no proof gets between them, and no report.
 struct counted : reached_by_proxy {
-  counted() : reached_by_proxy{quick(60s)} { net.reset_requests(); }
+  counted() : reached_by_proxy{without_reports()} { net.reset_requests(); }
 
   void catch_up() {
     testing::catch_up(owner);
@@ -78,6 +78,13 @@ struct counted : reached_by_proxy {
     std::uint64_t total = 0;
     for (const auto& [name, count] : since()) total += count;
     return total;
+  }
+
+ private:
+  static client_options without_reports() {
+    auto options = quick(60s);
+    options.report_waits_after = 0ms;
+    return options;
   }
 };
 
