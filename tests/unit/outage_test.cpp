@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is said, and what becomes of calls, when no server answers.
+/// What becomes of calls when no server answers.
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "log_lines.hpp"
 #include "recipes/fair/fair_places.hpp"
-#include "recipes/line/cohort.hpp"
-#include "support/scripted_connector.hpp"
+#include "support/outage_world.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -20,54 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using outcome = detail::waiter::outcome;
 
-constexpr auto T = 4s;  // the session timeout
-const detail::session_info our_session{.id = 7, .timeout = T, .server = "10.0.0.1:2181"};
-
-/// A client, what its observer is told of outages, and a lock of it.
-struct outage_world {
-  std::mutex mutex;
-  std::vector<client_event> told;
-  scripted_client client;
-  std::shared_ptr<detail::cohort> lock;
-
-  explicit outage_world(std::chrono::milliseconds connect_timeout = 10s) : client{options(connect_timeout)} {
-    lock = std::make_shared<detail::cohort>(client.core, "/q", detail::contender_kind::lock, detail::cohort_options{});
-  }
-  ~outage_world() {
-    lock->shut();
-    client.own->run([this] { client.core->close([] {}); });
-    client.advance(1min);  // beyond `close_timeout`: what has no answer is given up
-  }
-
-  client_options options(std::chrono::milliseconds connect_timeout) {
-    auto made = scripted_client::silent();
-    made.connect_timeout = connect_timeout;
-    made.observer = [this](const client_event& event) {
-      const std::lock_guard guard{mutex};
-      told.push_back(event);
-    };
-    return made;
-  }
-  void connect() {
-    client.opener->opens();
-    client.opener->connects(our_session);
-  }
-  std::shared_ptr<detail::waiter> call(detail::duration timeout) {
-    const auto until = detail::end_of_call(timeout, client.now);
-    auto made = client.own->run([&] { return lock->enter(++fiber, until); });
-    client.advance(0s);
-    return made;
-  }
-  /// @returns the outages that the observer has been told of, when the event thread has done its work.
-  std::vector<client_event> outages() {
-    client.core->stop_threads();
-    std::erase_if(told, [](const client_event& event) {
-      return event.what != client_event::kind::unreachable && event.outage == 0ms;
-    });
-    return told;
-  }
-  std::uint64_t fiber = 0;
-};
+constexpr auto T = outage_world::T;
 
 bool is_unreachable(const detail::waiter& who) {
   return who.what == outcome::failed && who.why->code == errc::unreachable;
@@ -89,7 +40,7 @@ TEST_SUITE("outage") {
     CHECK(early->why->path == "/q");
     w.client.advance(1s);
     CHECK(is_unreachable(*w.call(0s)));  // at once
-    w.client.opener->connects(our_session);
+    w.client.opener->connects(outage_world::there);
     CHECK(w.call(0s)->what == outcome::waiting);  // for the answer
   }
 
@@ -138,27 +89,6 @@ TEST_SUITE("outage") {
     CHECK(lines.with("no server of scripted:2181 has answered for 20 s").size() == 1);
   }
 
-  TEST_CASE("a call that ends before there was a connection, and sooner than connect_timeout, is logged, once") {
-    const log_lines lines{log_level::warning};
-    outage_world w{10s};
-    w.client.opener->opens();
-    const auto one = w.call(3s);
-    w.client.advance(3s);
-    CHECK(one->what == outcome::refused);
-    REQUIRE(lines.all().size() == 1);
-    CHECK(lines.all()[0].find("a call has ended before the client was ever connected") == 0);
-    CHECK(lines.all()[0].find("no server of scripted:2181 has answered for 3.0 s") != std::string::npos);
-    CHECK(lines.all()[0].find("path=/q") != std::string::npos);
-    const auto two = w.call(1s);
-    w.client.advance(1s);
-    CHECK(two->what == outcome::refused);
-    w.client.opener->connects(our_session);
-    const auto three = w.call(1s);
-    w.client.advance(1s);
-    CHECK(three->what == outcome::refused);
-    CHECK(lines.with("ever connected").size() == 1);
-  }
-
   TEST_CASE("once there was a connection, a try is refused for the session timeout, then it fails") {
     outage_world w{10s};
     w.connect();
@@ -168,7 +98,7 @@ TEST_SUITE("outage") {
     CHECK(w.call(0s)->what == outcome::refused);
     w.client.advance(1ms);
     CHECK(is_unreachable(*w.call(0s)));
-    w.client.opener->connects(our_session);
+    w.client.opener->connects(outage_world::there);
     w.client.opener->disconnects();
     CHECK(w.call(0s)->what == outcome::refused);
   }
@@ -241,57 +171,6 @@ TEST_SUITE("outage") {
     }
   }
 
-  TEST_CASE("it is reported after connect_timeout, then at growing intervals, with its calls; and so is its end") {
-    const log_lines lines{log_level::warning};
-    outage_world w{10s};
-    w.client.opener->opens();
-    const auto one = w.call(detail::duration::max());
-    const auto two = w.call(detail::duration::max());
-    w.client.advance(10s - 1ms);
-    CHECK(lines.all().empty());
-    w.client.advance(1ms);
-    REQUIRE(lines.all().size() == 1);
-    CHECK(lines.all()[0] ==
-          "no server of scripted:2181 has answered for 10 s; 2 calls wait; check the connect string, the servers and "
-          "the network outage_ms=10000 waiting_calls=2");
-    w.client.advance(65s);
-    CHECK(lines.with("no server of").size() == 3);  // at 20 s and 40 s
-    w.client.opener->connects(our_session);
-    REQUIRE(lines.all().size() == 4);
-    CHECK(lines.all()[3] ==
-          "connected with a new session server=10.0.0.1:2181 session=0x7 session_timeout_ms=4000 outage_ms=75000");
-    const auto told = w.outages();
-    REQUIRE(told.size() == 4);
-    CHECK(told[1].what == client_event::kind::unreachable);
-    CHECK(told[1].outage == 20s);
-    CHECK(told[1].waiting_calls == 2);
-    CHECK(told[3].what == client_event::kind::connected);
-    CHECK(told[3].outage == 75s);
-  }
-
-  TEST_CASE("in the end ten minutes pass between two reports") {
-    outage_world w{1s};
-    w.client.opener->opens();
-    w.client.advance(100h);
-    const auto told = w.outages();
-    CHECK(told.size() == 10 + 599);  // until 512 s, and every ten minutes
-  }
-
-  TEST_CASE("an outage shorter than connect_timeout is not reported, nor one of a client that is closed") {
-    const log_lines lines{log_level::warning};
-    outage_world w{10s};
-    w.connect();
-    w.client.opener->disconnects();
-    w.client.advance(9s);
-    w.client.opener->connects(our_session);
-    CHECK(lines.with("no server").empty());
-    w.client.opener->disconnects();
-    w.client.own->run([&] { w.client.core->close([] {}); });
-    w.client.advance(1h);
-    CHECK(lines.with("no server").empty());
-    CHECK(w.outages().empty());
-  }
-
   TEST_CASE("a try on a server that does not answer ends with half of the session timeout, or connect_timeout") {
     for (const auto& [connect_timeout, expected] : {std::pair{10s, T / 2}, std::pair{1s, 1s}}) {
       CAPTURE(connect_timeout.count());
@@ -310,7 +189,7 @@ TEST_SUITE("outage") {
       CAPTURE(connected);
       outage_world w{10s};
       w.client.opener->opens();
-      if (connected) w.client.opener->connects(our_session);
+      if (connected) w.client.opener->connects(outage_world::there);
       const auto call = w.call(detail::timeout_of(0s));
       const auto late = w.call(detail::timeout_of(-1h));
       w.client.advance(200ms - 1ns);
@@ -319,32 +198,6 @@ TEST_SUITE("outage") {
       CHECK(call->what == outcome::refused);
       CHECK(late->what == outcome::refused);
     }
-  }
-
-  TEST_CASE("a connection that is lost, and a session that is over, are a line each") {
-    const log_lines lines{log_level::info};
-    outage_world w;
-    w.connect();
-    w.client.opener->disconnects();
-    w.client.opener->connects(our_session);
-    w.client.opener->expires();
-    CHECK(lines.all() == std::vector<std::string>{
-                             "connected with a new session server=10.0.0.1:2181 session=0x7 session_timeout_ms=4000",
-                             "the connection was lost; connecting again server=10.0.0.1:2181 session=0x7 grants=0",
-                             "connected again with the same session server=10.0.0.1:2181 session=0x7 "
-                             "session_timeout_ms=4000",
-                             "the session is over; beginning a new one session=0x7 reason=\"session expired\" "
-                             "grants=0"});
-  }
-
-  TEST_CASE("the recovery of a connection is logged at the level of its loss") {
-    const log_lines lines{log_level::warning};
-    outage_world w;
-    w.connect();
-    CHECK(lines.all().empty());
-    w.client.opener->disconnects();
-    w.client.opener->connects(our_session);
-    CHECK(lines.with("connected again with the same session").size() == 1);
   }
 }
 
