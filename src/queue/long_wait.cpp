@@ -74,14 +74,16 @@ class look : public std::enable_shared_from_this<look> {
   /// lists a deleted node no more.
   void on_checked(const reply& checked) {
     if (checked.code == reply_code::no_node) {
-      ask({.kind = operation::children, .path = absolute_}, &look::on_listed_again);
-    } else if (!wait_.goes_on() || read_.code != reply_code::ok) {
-      return;
-    } else if (read_.stat.ephemeral_owner == 0) {
+      return ask({.kind = operation::children, .path = absolute_}, &look::on_listed_again);
+    }
+    if (!wait_.goes_on() || read_.code != reply_code::ok) return;
+    if (read_.stat.ephemeral_owner == 0) {
       said_ = true;
-      say(log_level::warning,
+      return say(
+          log_level::warning,
           fmt::format("{} for a lock that a permanent node holds, which no session ends; delete it", wait_.words()));
-    } else if (wait_.calls != 0 && !say_if_held_here()) {
+    }
+    if (wait_.calls != 0 && !say_if_held_here()) {
       say(log_level::info,
           wait_.calls == 1 ? "a call has been waiting long for the lock" : "calls have been waiting long for the lock");
     }

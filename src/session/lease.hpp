@@ -51,7 +51,7 @@ class lease {
  private:
   // A lease that is over: why, as a time that is long past.
   static constexpr duration::rep first_end = duration::min().count();
-  static constexpr duration::rep last_end = first_end + static_cast<duration::rep>(loss_reason::data_lost);
+  static constexpr duration::rep last_end = first_end + 255;  // more than there are reasons
   static constexpr duration::rep end_for(loss_reason why) noexcept {
     return first_end + static_cast<duration::rep>(why);
   }
