@@ -25,7 +25,7 @@ using clock = std::chrono::steady_clock;
 
 /// A client with a lock that is held, and a lock that somebody else holds.
 struct careless_client {
-  const std::chrono::seconds longest = patience() > 15s ? 10s : 5s;  // a lease lasts for half of a session, about
+  const std::chrono::seconds longest = slowed_down() ? 10s : 5s;  // a lease lasts for half of a session, about
   client owner{servers().connect_string(), quick(longest * 6 / 5)};
   client other{servers().connect_string(), quick(long_session)};
   std::string held_path = fresh_path();

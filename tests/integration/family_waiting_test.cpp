@@ -163,7 +163,7 @@ TEST_SUITE("family waiting") {
       here.net.black_hole();
       const auto start = std::chrono::steady_clock::now();
       CHECK_FALSE(lock->try_lock_for(200ms));
-      CHECK(std::chrono::steady_clock::now() - start < 20s);
+      CHECK(std::chrono::steady_clock::now() - start < 5s);
       here.net.heal();
       CHECK(lock->try_lock_for(patience()));
       lock->unlock();

@@ -67,6 +67,8 @@ client_options quick(std::chrono::milliseconds session_timeout) {
 
 std::chrono::milliseconds patience() { return 15s * slowdown; }
 
+bool slowed_down() { return slowdown > 1; }
+
 void pause() {
   be_late();
   sleep_for(2ms);

@@ -34,6 +34,9 @@ inline constexpr auto long_session = 40s;
 /// pace.
 std::chrono::milliseconds patience();
 
+/// @returns whether a sanitizer slows the tests down.
+bool slowed_down();
+
 /// Polls until `pred` holds, for `patience()` at most. @returns whether it held.
 /// @throws called_off when an actor of the test has failed
 template <class Predicate>
