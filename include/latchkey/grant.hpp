@@ -60,8 +60,8 @@ class LATCHKEY_EXPORT grant {
   /// @returns the token for the resource that the lock protects; also after the end of the grant.
   fencing_token fence() const noexcept;
 
-  /// @returns until when the lock is held if no further proof arrives. Each proof moves it on. `time_point::min()` once
-  /// the grant has ended.
+  /// @returns until when the lock is held if no further proof arrives. Each proof moves it on. The clock's epoch, a time
+  /// long past, once the grant has ended: what is left is negative then.
   boottime_clock::time_point valid_until() const noexcept;
 
   /// @returns why the grant was lost; nothing while it is held, and after a plain unlock.

@@ -218,7 +218,7 @@ grant::operator bool() const noexcept { return state_ && state_->held(); }
 fencing_token grant::fence() const noexcept { return state_ ? state_->fence() : fencing_token{}; }
 
 boottime_clock::time_point grant::valid_until() const noexcept {
-  return state_ ? state_->valid_until() : boottime_clock::time_point::min();
+  return state_ ? state_->valid_until() : boottime_clock::time_point{};
 }
 
 std::optional<loss_reason> grant::loss() const noexcept { return state_ ? state_->loss() : std::nullopt; }

@@ -3,6 +3,7 @@
 
 /// What a `grant` refers to.
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -50,7 +51,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   fencing_token fence() const noexcept { return fence_; }
   time_point since() const noexcept { return since_; }
   time_point valid_until() const noexcept {
-    return !is_held(state_) || forked() ? time_point::min() : lease_->valid_until();
+    return !is_held(state_) || forked() ? time_point{} : std::max(lease_->valid_until(), time_point{});
   }
   std::optional<loss_reason> loss() const noexcept;
 

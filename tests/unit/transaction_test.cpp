@@ -123,7 +123,7 @@ TEST_SUITE("transaction") {
       w.time.run_for(1s);
       const auto begun = w.begin({.steps = {set()}, .releases = true});
       CHECK_FALSE(w.held);
-      CHECK(w.held.valid_until() == boottime_clock::time_point::min());
+      CHECK(w.held.valid_until() == boottime_clock::time_point{});
       CHECK_FALSE(w.held.loss());
       const auto node = w.node(w.held);
       w.lock.leave(1, w.mode);
