@@ -51,28 +51,30 @@ struct settings {
   }
 };
 
+/// A whole number above 0. That of CLI11 names the largest double as the limit.
+const CLI::Validator positive{[](const std::string& given) {
+                                long long number = 0;
+                                if (CLI::detail::lexical_cast(given, number) && number > 0) return std::string{};
+                                return given + " is no whole number above 0";
+                              },
+                              "POSITIVE"};
+
 void describe(CLI::App& up, settings& set) {
   up.add_option("--servers", set.options.servers, "How many servers")->check(CLI::Range(1, 9))->capture_default_str();
   up.add_option("--port", set.port, "Where the first server serves, the others on the next ports; default: free ports")
       ->check(CLI::Range(1, 65'526));
-  up.add_option("--tick", set.tick, "tickTime, in milliseconds")->check(CLI::PositiveNumber)->capture_default_str();
-  up.add_option("--init-limit", set.options.init_limit, "initLimit, in ticks")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  up.add_option("--sync-limit", set.options.sync_limit, "syncLimit, in ticks")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  up.add_option("--tick", set.tick, "tickTime, in milliseconds")->check(positive)->capture_default_str();
+  up.add_option("--init-limit", set.options.init_limit, "initLimit, in ticks")->check(positive)->capture_default_str();
+  up.add_option("--sync-limit", set.options.sync_limit, "syncLimit, in ticks")->check(positive)->capture_default_str();
   up.add_option("--min-session-timeout", set.min_session_timeout, "In milliseconds; default: two ticks")
-      ->check(CLI::PositiveNumber);
+      ->check(positive);
   up.add_option("--max-session-timeout", set.max_session_timeout, "In milliseconds")
-      ->check(CLI::PositiveNumber)
+      ->check(positive)
       ->capture_default_str();
   up.add_option("--container-check-interval", set.container_check_interval, "In milliseconds")
-      ->check(CLI::PositiveNumber)
+      ->check(positive)
       ->capture_default_str();
-  up.add_option("--start-timeout", set.start_timeout, "In milliseconds")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  up.add_option("--start-timeout", set.start_timeout, "In milliseconds")->check(positive)->capture_default_str();
   up.add_option("--data", set.options.data_dir, "Keep the data here; default: a temporary folder, removed at the end");
   up.add_option("--config", set.options.config_lines, "A line for every zoo.cfg; may be repeated");
   up.add_option("--jvm", set.options.jvm_args, "An argument for every JVM, as --jvm=-Xmx1g; may be repeated");
@@ -99,10 +101,11 @@ void obey(ensemble& servers, const std::string& line) try {
                                                                           {"restart", &ensemble::restart}};
   std::istringstream words{line};
   std::string what;
+  std::string more;
   std::size_t server = 0;
   if (!(words >> what)) return;
   const auto command = all.find(what);
-  if (command == all.end() || !(words >> server) || server >= servers.size()) {
+  if (command == all.end() || !(words >> server) || server >= servers.size() || words >> more) {
     std::cerr << "Commands: " << commands << std::endl;
     return;
   }
@@ -175,7 +178,6 @@ int up(const ensemble_options& options, std::uint16_t port) {
 int main(int argc, char** argv) {
   settings set;
   CLI::App app{"A real ZooKeeper ensemble on this machine, for tests.", "latchkey-testcluster"};
-  app.require_subcommand(1);
   auto* command =
       app.add_subcommand("up", "Start an ensemble, print its connect string, serve until Ctrl-C or SIGTERM");
   describe(*command, set);
@@ -184,6 +186,7 @@ int main(int argc, char** argv) {
   command->footer(note);
   try {
     app.parse(argc, argv);
+    if (!command->parsed()) throw CLI::RequiredError{"A command (`up`)"};
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? EXIT_SUCCESS : bad_usage;
   }

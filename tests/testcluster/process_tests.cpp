@@ -108,8 +108,24 @@ TEST_CASE("the program kills, starts, pauses and resumes a server by number, and
   CHECK(hears("server 0: resume done"));
   up.process.say("restart 0");
   CHECK(hears("server 0: restart done"));
-  up.process.say("pause 1");
-  CHECK(hears("Commands: pause N"));
+  for (const auto* wrong : {"pause 1", "pause 0 1", "pause", "stop 0"}) {
+    up.process.say(wrong);
+    CHECK(hears("Commands: pause N"));
+  }
+}
+
+TEST_CASE("wrong arguments are named") {
+  const auto refusal = [](const std::string& arguments) {
+    child_process asked{{"/bin/sh", "-c", "exec " TESTCLUSTER_PROGRAM " " + arguments + " 2>&1"}};
+    const auto said = asked.hear().value_or("");
+    CHECK(asked.wait() == "exit code 2");
+    return said;
+  };
+  CHECK(refusal("") == "A command (`up`) is required");
+  CHECK(refusal("down") == "The following argument was not expected: down");
+  CHECK(refusal("up --tick 0") == "--tick: 0 is no whole number above 0");
+  CHECK(refusal("up --tick 1.5") == "--tick: 1.5 is no whole number above 0");
+  CHECK(refusal("up --port 0") == "--port: Value 0 not in range 1 to 65526");
 }
 
 TEST_CASE("the help of the program names each of its commands, and so do README and the manual page") {
