@@ -24,12 +24,12 @@ constexpr std::array levels{
     std::pair{std::string_view{":ZOO_DEBUG@"}, log_level::debug},
 };
 
+constexpr std::string_view connection_mark = "Socket ";
+
 /// "Socket 127.0.0.1:1 zk retcode=-4, errno=111(Connection refused): server refused to accept the client"
 bool is_of_connection(std::string_view text) {
-  return text.starts_with("Socket ") && text.find(" zk retcode=") != std::string_view::npos;
+  return text.starts_with(connection_mark) && text.find(" zk retcode=") != std::string_view::npos;
 }
-
-std::atomic<std::uint64_t> closed{0};
 
 struct shared_limiter {
   std::mutex mutex;
@@ -94,12 +94,16 @@ bool says_closed_by_server(std::string_view text) noexcept {
   return is_of_connection(text) && text.ends_with(": failed while receiving a server response");
 }
 
-std::uint64_t closed_by_servers() noexcept { return closed; }
+std::string server_in(std::string_view text) {
+  std::string name{text.substr(0, text.find(" zk retcode="))};
+  name.erase(0, connection_mark.size());
+  std::erase_if(name, [](char each) { return each == '[' || each == ']'; });
+  return name;
+}
 
 void take_client_log(const char* line) noexcept {
   if (line == nullptr) return;
   const auto [level, place, text] = parse_client_log(line);
-  if (says_closed_by_server(text)) ++closed;
   if (!log_enabled(level)) return;
   try {
     std::optional<std::uint64_t> held_back;

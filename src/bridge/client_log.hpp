@@ -51,8 +51,8 @@ class client_log_limiter {
 /// @returns whether a line says that a server has closed a connection on which an answer was to come.
 bool says_closed_by_server(std::string_view text) noexcept;
 
-/// @returns how often servers have done that, to all clients of this process: the C client tells no more.
-std::uint64_t closed_by_servers() noexcept;
+/// @param text of a connection that has failed. @returns the address that it names, as `to_text` has it.
+std::string server_in(std::string_view text);
 
 /// The log callback of the C client: on any thread, with its locks held.
 void take_client_log(const char* line) noexcept;

@@ -32,14 +32,20 @@ void next_servers::use(std::string list) {
   next_ = std::move(list);
 }
 
+std::string next_servers::or_left(std::string server) {
+  const std::lock_guard lock{mutex_};
+  return server.empty() ? left_ : server;
+}
+
 /// Other servers are not given when a connection has failed: the C client would not tell of its end.
 void next_servers::on_failed_connection(std::string_view why) noexcept {
   std::string list;
   zhandle_t* handle = nullptr;
   {
     const std::lock_guard lock{mutex_};
+    const int state = handle_ == nullptr ? ZOO_CONNECTED_STATE : zoo_state(handle_);
+    if (state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) left_ = server_in(why);
     if (handle_ == nullptr) return;
-    const int state = zoo_state(handle_);
     if (state == ZOO_ASSOCIATING_STATE && says_closed_by_server(why)) ++turned_away_;
     if (next_.empty() || state < 0 || state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) return;
     handle = handle_;

@@ -32,6 +32,8 @@ class next_servers {
 
   /// @returns how often a server has accepted a connection and closed it before it let the session in.
   std::uint64_t turned_away() const noexcept { return turned_away_; }
+  /// @returns `server`; if it is empty, that of the last connection that was made and has ended.
+  std::string or_left(std::string server);
 
  private:
   void on_failed_connection(std::string_view why) noexcept;
@@ -41,6 +43,7 @@ class next_servers {
   std::mutex mutex_;  // of what follows; never held while the C client connects
   zhandle_t* handle_ = nullptr;
   std::string next_;
+  std::string left_;
   std::ptrdiff_t listed_ = 0;  // how many the C client has
 };
 

@@ -165,6 +165,9 @@ class znodes {
   /// @returns how often a server has accepted a connection and closed it before it let this session in. From any thread.
   virtual std::uint64_t turned_away() const noexcept { return 0; }
 
+  /// @returns whether a server has accepted a connection and not answered yet. From any thread.
+  virtual bool awaits_server() const noexcept { return false; }
+
   /// Before it is closed. @returns whether its listener is not called any more: the session has never begun. From any
   /// thread that does not hold the monitor.
   virtual bool hush() noexcept { return false; }

@@ -236,10 +236,13 @@ void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
     if (!authenticate(handle)) return;  // the connection is gone again: the next one is the first
     connected_ = true;
     const std::chrono::milliseconds timeout{zoo_recv_timeout(handle)};
-    return tell(connection_state::connected, {zoo_client_id(handle)->client_id, timeout, server_of(handle)});
+    return tell(connection_state::connected,
+                {zoo_client_id(handle)->client_id, timeout, servers_.or_left(server_of(handle))});
   }
   // Nobody has asked for that: it is no server (HAZARDS 36).
-  if (state == ZOO_READONLY_STATE) return tell(connection_state::connected, {.server = foreign_server_of(handle)});
+  if (state == ZOO_READONLY_STATE) {
+    return tell(connection_state::connected, {.server = servers_.or_left(foreign_server_of(handle))});
+  }
   const bool was_connected = std::exchange(connected_, false);
   if (state == ZOO_EXPIRED_SESSION_STATE) {
     tell(connection_state::expired);
@@ -256,6 +259,8 @@ void zookeeper_handle::tell(connection_state state, session_info info) noexcept 
   begun_ = begun_ || (state == connection_state::connected && info.is_plausible());
   listener_.on_connection(epoch_, state, std::move(info));
 }
+
+bool zookeeper_handle::awaits_server() const noexcept { return zoo_state(handle_) == ZOO_ASSOCIATING_STATE; }
 
 bool zookeeper_handle::hush() noexcept {
   const std::lock_guard lock{telling_};

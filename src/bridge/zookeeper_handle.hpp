@@ -49,6 +49,7 @@ class zookeeper_handle final : public znodes {
   bool send(std::uint64_t id, request what) override;
   void use_servers(std::string list) override { servers_.use(std::move(list)); }
   std::uint64_t turned_away() const noexcept override { return servers_.turned_away(); }
+  bool awaits_server() const noexcept override;
   bool hush() noexcept override;
 
   /// Ends the session at the ensemble, if there is a connection; afterwards the listener is not called any more.

@@ -83,7 +83,6 @@ void client_core::for_each_observer(Callable what) {
 }
 
 void client_core::open() {
-  closed_before_ = closed_by_servers();
   outage_.begin(monitor_->now(), options_.connect_timeout);
   session_.open();
 }

@@ -183,7 +183,6 @@ class client_core final : session_listener {
   detail::own_nodes own_nodes_;
   detail::open_parents open_parents_;
   outage outage_;
-  std::uint64_t closed_before_ = 0;  // connections, by servers, before the outage
   detail::waiting_calls waiting_calls_;
   std::optional<detail::peers> peers_;
   bool said_lost_ = false;  // a connection, or a session, by a warning

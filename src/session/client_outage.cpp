@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
-#include "bridge/client_log.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
@@ -34,20 +33,23 @@ time_point client_core::end_of_try(duration most) const {
   return deadline_after(now, std::min<duration>({most, session_.info().timeout / 2, options_.connect_timeout}));
 }
 
-/// One connection is closed when an outage begins; a server that has too many closes each.
 std::string client_core::advice() const {
   if (auto why = session_.failure(); !why.empty()) return why;
-  if (closed_by_servers() < closed_before_ + 3) return "check the connect string, the servers and the network";
-  return "servers, or proxies before them, accept connections and close them: they have no quorum or are down, or "
-         "their "
-         "limit for this address (maxClientCnxns) is reached";
+  if (session_.is_turned_away()) {
+    return "servers, or proxies before them, accept connections and close them: they have no quorum or are down, or "
+           "their limit for this address (maxClientCnxns) is reached";
+  }
+  if (session_.is_ignored()) {
+    return "something accepts connections there and does not answer: a server that is stopped or overloaded, or no "
+           "ZooKeeper server";
+  }
+  return "check the connect string, the servers and the network";
 }
 
 /// The C client notices a silent server when it has heard nothing, not even the answer to a ping, for two thirds of the
 /// session timeout.
 void client_core::begin_outage() {
   if (failed_) return;
-  if (!outage_.lasted()) closed_before_ = closed_by_servers();
   const duration timeout = session_.info().timeout;
   outage_.begin(std::max(session_.heard_at(), monitor_->now() - timeout * 2 / 3), timeout);
 }

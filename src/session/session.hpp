@@ -110,6 +110,10 @@ class session final : connector_listener {
   time_point heard_at() const noexcept { return heard_at_; }
   /// Why the last attempt to open a session failed; empty when it did not.
   std::string failure() const;
+  /// @returns whether servers have accepted several connections and closed them, since there was one.
+  bool is_turned_away() const;
+  /// @returns whether a server has accepted a connection, and not answered yet.
+  bool is_ignored() const;
 
   /// Sends a request, or queues it while too many of its urgency are in flight. Those of one urgency are sent in their
   /// order. Never calls back before it returns; but another request, that has become stale, may be told so within.
@@ -172,7 +176,6 @@ class session final : connector_listener {
   void stop_looking_into_refusals();
   void heard_something();
   std::uint64_t turned_away() const;
-  bool is_turned_away() const;
   bool is_unanswered() const;
   bool is_of_other_history(operation kind, const reply& with);
   void end(session_end why, std::vector<std::string> without = {});

@@ -114,6 +114,8 @@ std::uint64_t session::turned_away() const { return handle_ ? handle_->turned_aw
 
 bool session::is_turned_away() const { return turned_away() >= enough_refusals; }
 
+bool session::is_ignored() const { return handle_ && !connected_ && handle_->awaits_server(); }
+
 bool session::is_unanswered() const { return silence_.connections() >= enough_refusals; }
 
 /// Servers without the data that this session has seen close each of its connections before they let it in, for ever.

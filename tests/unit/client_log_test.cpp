@@ -43,6 +43,7 @@ TEST_CASE("a server that closes a connection is told from one that refuses it, a
   CHECK_FALSE(says_closed_by_server(
       "Socket 127.0.0.1:1 zk retcode=-7, errno=110(Connection timed out): connection to 127.0.0.1:1 timed out"));
   CHECK_FALSE(says_closed_by_server("failed while receiving a server response"));
+  CHECK(server_in("Socket [::1]:80 zk retcode=-4, errno=104(Connection reset by peer): failed") == "::1:80");
 }
 
 TEST_CASE("what the C client says of its attempts to connect is for those who look for it") {

@@ -58,6 +58,21 @@ std::error_code error_of_view(const std::string& list) {
   return {};
 }
 
+/// @returns what a call is told whose client finds no server at `address`.
+std::string refusal_at(const std::string& address) {
+  auto options = session_of(4s);
+  options.connect_timeout = 1s;
+  client owner{address, options};
+  try {
+    mutex lock{owner, "/lock"};
+    static_cast<void>(lock.try_acquire_for(2s));
+  } catch (const error& failure) {
+    CHECK(failure.code() == errc::unreachable);
+    return failure.what();
+  }
+  return {};
+}
+
 template <class Count>
 bool eventually_reported(Count count) {
   const auto end = std::chrono::steady_clock::now() + long_enough;
@@ -106,9 +121,14 @@ TEST_SUITE("wire") {
         for (int round = 0; round < 3; ++round) {
           wire_server other{{.closes_on_requests = closes, .says_only = says}};
           wire_server ours{{.timeout = 4s}};
+          const log_lines log{log_level::warning};
           client owner{other.address() + "," + ours.address(), session_of(4s)};
           CHECK(owner.wait_for_connection(long_enough));
           CHECK(owner.session_timeout() == 4s);
+          for (const auto& line : log.with("is no ZooKeeper server")) {
+            CAPTURE(line);
+            CHECK(line.find(other.address()) != std::string::npos);
+          }
         }
       }
     }
@@ -116,19 +136,16 @@ TEST_SUITE("wire") {
 
   TEST_CASE("a client that finds no server, but a service of another kind, says so and closes at once") {
     wire_server other{{.says_only = page}};
-    auto options = session_of(4s);
-    options.connect_timeout = 1s;
-    client owner{other.address(), options};
-    std::string what;
-    try {
-      mutex lock{owner, "/lock"};
-      static_cast<void>(lock.try_acquire_for(2s));
-    } catch (const error& failure) {
-      CHECK(failure.code() == errc::unreachable);
-      what = failure.what();
-    }
+    const auto what = refusal_at(other.address());
     CAPTURE(what);
     CHECK(what.find("no ZooKeeper server answers at " + other.address()) != std::string::npos);
+  }
+
+  TEST_CASE("what accepts connections and does not answer as a server would is told from what is down") {
+    wire_server other{{.says_only = "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"}};
+    const auto what = refusal_at(other.address());
+    CAPTURE(what);
+    CHECK(what.find("something accepts connections there and does not answer") != std::string::npos);
   }
 
   TEST_CASE("when every server has refused the session timeout, each once, it is an error") {
