@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/fair/fair_places.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace latchkey::detail {
@@ -80,6 +81,13 @@ void fair_places::remove(const std::shared_ptr<fair_place>& place) {
     places_[index]->index_ = index;
   }
   places_.pop_back();
+}
+
+kept_by fair_places::what_keeps() {
+  const bool idle = std::any_of(places_.begin(), places_.end(), [](const auto& each) {
+    return each->entry_ && each->entry_->granted() && !each->caller_;
+  });
+  return holders_.empty() && idle ? kept_by::idle_ticket : lock_line::what_keeps();
 }
 
 /// The ensemble has granted it.

@@ -45,6 +45,7 @@ class fair_places final : public lock_line {
   void end(hold& mine, time_point now) override;
   void on_overdue(hold& which) override;
   void let_go() override;
+  kept_by what_keeps() override;
 
   std::shared_ptr<fair_places> self() { return std::static_pointer_cast<fair_places>(shared_from_this()); }
   void add(const std::shared_ptr<fair_place>& place);

@@ -55,9 +55,9 @@ joint_lock::joint_lock(const std::shared_ptr<client_core>& core, std::vector<gro
     : cohort{core, members.front().path, members.front().kind, options}, members_{std::move(members)}, goal_{goal} {
   require_not_negative("max_hold", options.max_hold, path_);
   line_.when_long([this](const long_wait& what) {
-    const bool sole = goal_ == group_goal::all;
+    const std::size_t holders = goal_ == group_goal::all ? 1 : 0;
     const auto look = [&](const group_member& each) {
-      look_into_long_wait(*core_, {each.path, each.path, &rule_of(each.kind), sole}, what);
+      look_into_long_wait(*core_, {each.path, each.path, &rule_of(each.kind), holders}, what);
     };
     if (!place_) return;
     if (what.calls == 0) {

@@ -57,10 +57,6 @@ std::uint64_t lock_holders::disown(hold& which) {
   return which.by;
 }
 
-bool lock_holders::abandoned() const {
-  return present_ && !first_.guarded && is_fiber(first_.by) && has_ended(first_.by);
-}
-
 void lock_holders::warn_of_guards() {
   bool any = false;
   for_each([&](const hold& each) { any |= each.guarded && !each.grant->ended(); });

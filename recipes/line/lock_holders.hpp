@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/sole_owner.hpp"
+#include "bridge/wait_point.hpp"
 #include "queue/grant_state.hpp"
 #include "queue/place.hpp"
 #include "recipes/line/lazy_timer.hpp"
@@ -44,6 +45,8 @@ struct hold {
   bool is(const latchkey::grant& what) const noexcept { return grant_state::of(what) == grant; }
   /// @returns whether `unlock()` on this fiber is for it.
   bool unlocks(std::uint64_t fiber) const noexcept { return by == fiber && !guarded; }
+  /// @returns whether its thread or fiber has ended without `unlock()`.
+  bool abandoned() const { return !guarded && is_fiber(by) && has_ended(by); }
 };
 
 /// The holders of one lock object, until they unlock: also after a loss. The first one needs no memory, and later ones
@@ -114,8 +117,6 @@ class lock_holders {
   }
   void stop_limit() { limit_.stop(); }
 
-  /// @returns whether the one of an exclusive lock has ended without `unlock()`.
-  bool abandoned() const;
   /// Of the destructor of the lock object.
   void warn_of_guards();
 

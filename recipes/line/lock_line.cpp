@@ -21,6 +21,12 @@ const char* why(const hold& mine, const char* unless_ended) {
                               "commit_and_release(), call release() of the guard, or unlock()";
 }
 
+kept_by how_kept(const hold& holder) {
+  if (holder.abandoned()) return kept_by::owner_has_ended;
+  if (!holder.grant->ended()) return kept_by::present_grant;
+  return holder.grant->loss() ? kept_by::lost_grant : kept_by::released_grant;
+}
+
 }  // namespace
 
 void log_wrong_unlock(const std::string& path, const char* call, unlock_fault why) {
@@ -85,15 +91,11 @@ void lock_line::require_no_holder(std::uint64_t fiber) {
 
 kept_by lock_line::holders_keep() {
   auto found = kept_by::others;
-  holders_.for_each([&found](const hold& each) {
-    const auto ended = each.grant->loss() ? kept_by::lost_grant : kept_by::released_grant;
-    found = std::max(found, each.grant->ended() ? ended : kept_by::present_grant);
-  });
+  holders_.for_each([&found](const hold& each) { found = std::max(found, how_kept(each)); });
   return found;
 }
 
 kept_by lock_line::what_keeps() {
-  if (abandoned()) return kept_by::owner_has_ended;
   const auto mine = words_.exclusive ? holders_keep() : kept_by::others;
   return other_ ? std::max(mine, other_->holders_keep()) : mine;
 }
@@ -154,7 +156,7 @@ void lock_line::unlock() noexcept {
     if (mine && mine->unlocks(fiber)) return leave(*mine), true;
     if (mine && mine->guarded) {
       why = unlock_fault::guarded;
-    } else if (abandoned()) {
+    } else if (mine && mine->abandoned()) {
       why = unlock_fault::owner_has_ended;
     }
     return false;

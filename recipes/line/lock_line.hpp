@@ -120,7 +120,6 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
 
  private:
   void leave(hold& mine);
-  bool abandoned() const { return words_.exclusive && holders_.abandoned(); }
 
   const wording& words_;
   lock_line* other_ = nullptr;  // see `exclude`

@@ -32,8 +32,7 @@ permit_line::permit_line(std::shared_ptr<client_core> core, std::string path, st
           })},
       permits_{permits} {
   line_.when_long([this](const long_wait& what) {
-    const bool sole = queue_->contract().number() == 1;
-    look_into_long_wait(*core_, {path_, queue_->waits_at(), &counting_rule(), sole}, what);
+    look_into_long_wait(*core_, {path_, queue_->waits_at(), &counting_rule(), queue_->contract().number()}, what);
   });
 }
 

@@ -16,16 +16,15 @@
 namespace latchkey::detail {
 namespace {
 
-/// @returns the name of the first contender that others of kind `mine` wait for; empty if there is none.
-std::string first_rival(const std::vector<std::string>& children, const rule& mine) {
-  rank first;
+/// @returns the contenders that others of kind `mine` wait for, the first `most` of them, in order.
+std::vector<rank> first_rivals(const std::vector<std::string>& children, const rule& mine, std::size_t most) {
+  std::vector<rank> all;
   for (const auto& name : children) {
-    const auto found = rival_of(mine, name);
-    if (!found) continue;
-    const rank here{found->number, name};
-    if (first.name.empty() || here < first) first = here;
+    if (const auto found = rival_of(mine, name)) all.push_back({found->number, name});
   }
-  return std::string{first.name};
+  std::sort(all.begin(), all.end());
+  all.resize(std::min(all.size(), most));
+  return all;
 }
 
 /// Other clients may have stored long texts.
@@ -41,6 +40,9 @@ class look : public std::enable_shared_from_this<look> {
 
  private:
   std::string node() const { return join(absolute_, holder_); }
+  bool is_of_client(std::string_view name) const {
+    return core_.lease_keeper().holder_of(join(absolute_, name)) != nullptr;
+  }
 
   void ask(request what, void (look::*then)(const reply&)) {
     if (!core_.session().connected()) return;
@@ -51,9 +53,12 @@ class look : public std::enable_shared_from_this<look> {
 
   void on_listed(const reply& listed) {
     if (!wait_.goes_on()) return;  // an answer that took long: the holder may be the call itself
-    holder_ = first_rival(core_.reaper().remaining(absolute_, listed.children), *where_.kind);
-    if (holder_.empty()) return look_again();
-    held_by_client_ = core_.lease_keeper().holder_of(node()) != nullptr;
+    const auto remaining = core_.reaper().remaining(absolute_, listed.children);
+    const auto holders = first_rivals(remaining, *where_.kind, std::max<std::size_t>(where_.holders, 1));
+    if (holders.empty()) return look_again();
+    holder_ = holders.front().name;
+    held_by_client_ =
+        std::all_of(holders.begin(), holders.end(), [this](const rank& each) { return is_of_client(each.name); });
     ask({.kind = operation::get, .path = node()}, &look::on_read);
   }
 
@@ -66,6 +71,7 @@ class look : public std::enable_shared_from_this<look> {
 
   /// A node of an earlier session of this process may be there still, and so may one whose deletion is under way.
   bool is_held_here() const {
+    if (where_.holders != 1) return where_.holders != 0 && held_by_client_;
     const auto session = read_.stat.ephemeral_owner;
     return held_by_client_ || (session != core_.session().info().id && is_connected_here(session));
   }
@@ -109,7 +115,7 @@ class look : public std::enable_shared_from_this<look> {
   }
 
   bool say_if_held_here() {
-    if (read_.code != reply_code::ok || !where_.sole || !is_held_here()) return false;
+    if (read_.code != reply_code::ok || !is_held_here()) return false;
     said_ = true;
     say(log_level::warning,
         fmt::format(

@@ -28,11 +28,12 @@ struct lock_queue {
   std::string lock;  ///< the path as the user calls it
   std::string path;  ///< of the queue, below the chroot
   const rule* kind;  ///< what the call queues as
-  bool sole = true;  ///< one contender ahead keeps the call from the lock: also one of this process
+  /// So many contenders at its head keep the call from the lock. None: those of other queues do, too.
+  std::size_t holders = 1;
 };
 
 /// Logs who holds the lock: the first contender in its queue for which the call has to wait. With a warning if it is
-/// this process itself; otherwise at level info if calls wait, and not at all if they have ended. Reads the list, has
+/// this process itself, and if there are several holders, if all are of this client; otherwise at level info if calls wait, and not at all if they have ended. Reads the list, has
 /// the leader check that node, and reads it. Says nothing if there is no connection, or if the lock is not held any more.
 ///
 /// A server that has lost a transaction (HAZARDS S19) may show a deleted node, and never report its deletion. Such a

@@ -18,6 +18,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -165,6 +166,25 @@ TEST_CASE("an election that waits for a candidate of this process says so, which
   CHECK(line_of_wait(ensemble, *waiting, own_wait, log_level::warning).find("holder_data=a") != std::string::npos);
 }
 
+TEST_CASE("a wait for a ticket of the same lock object whose turn has come says so") {
+  simulated_ensemble ensemble;
+  client owner{ensemble, reporting()};
+  fair_mutex lock{owner, "/locks/a"};
+  auto place = lock.enqueue();
+  const auto line = line_of_wait(ensemble, lock, "a call has been waiting long", log_level::info);
+  CHECK(line.find("for a lock whose turn a ticket of the same lock object has") != std::string::npos);
+  CHECK(place.acquire());
+}
+
+TEST_CASE("a wait of a writer for a reader that has ended without unlock_shared says so") {
+  simulated_ensemble ensemble;
+  client owner{ensemble, reporting()};
+  shared_mutex lock{owner, "/locks/a"};
+  std::thread{[&] { lock.lock_shared(); }}.join();
+  const auto line = line_of_wait(ensemble, lock, "a call has been waiting long", log_level::info);
+  CHECK(line.find("for a lock whose owner has ended without unlock") != std::string::npos);
+}
+
 TEST_CASE("a node that a session of this process has left is not held by this process") {
   simulated_ensemble ensemble;
   client owner{ensemble, reporting()};
@@ -183,16 +203,26 @@ TEST_CASE("a node that a session of this process has left is not held by this pr
   CHECK(line.find("holder_pid=") != std::string::npos);
 }
 
+TEST_CASE("a wait for permits is a warning if this client has all of them") {
+  simulated_ensemble ensemble;
+  client owner{ensemble, reporting()};
+  client other{ensemble};
+  semaphore permits{owner, "/locks/s", 3};
+  semaphore same{owner, "/locks/s", 3};
+  semaphore of_other{other, "/locks/s", 3};
+  const auto two = permits.acquire(2);
+  bool all = false;
+  SUBCASE("all") { all = true; }
+  SUBCASE("all but one") {}
+  const auto third = (all ? same : of_other).acquire();
+  const auto line = line_of_wait(ensemble, same, "a call has been waiting long", log_level::info);
+  CHECK(line.find(std::string{all ? own_wait : any_wait}) == 0);
+  CHECK(line.find(" path=/locks/s waited_ms=") != std::string::npos);
+}
+
 TEST_CASE("a call that others keep from the lock, too, is no warning, and names the path of the semaphore") {
   simulated_ensemble ensemble;
   client owner{ensemble, reporting()};
-  SUBCASE("a semaphore") {
-    semaphore permits{owner, "/locks/s", 2};
-    semaphore others{owner, "/locks/s", 2};
-    const auto held = permits.acquire(2);
-    const auto line = line_of_wait(ensemble, others, "a call has been waiting long", log_level::info);
-    CHECK(line.find(std::string{any_wait} + " path=/locks/s waited_ms=") == 0);
-  }
   SUBCASE("a semaphore of one") {
     semaphore permits{owner, "/locks/s", 1};
     semaphore others{owner, "/locks/s", 1};
