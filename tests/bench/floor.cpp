@@ -113,9 +113,8 @@ figures locked_write(const route& to, double seconds) {
   return rate_of(count, seconds_since(start), 1);
 }
 
-figures eight_sessions(const route& to, double seconds) {
-  constexpr std::size_t contenders = 8;
-  const std::string path = "/bench/floor/eight_sessions";
+figures in_sessions(const route& to, double seconds, std::size_t contenders) {
+  const auto path = "/bench/floor/sessions_" + std::to_string(contenders);
   sessions.at(to, 0).create_all(path);
   for (std::size_t i = 0; i < contenders; ++i) sessions.at(to, i);
   std::vector<double> counts(contenders);
@@ -137,7 +136,11 @@ figures eight_sessions(const route& to, double seconds) {
     if (failures[i]) std::rethrow_exception(failures[i]);
     sum += counts[i];
   }
-  return rate_of(sum, seconds, contenders);
+  return rate_of(sum, seconds, static_cast<double>(contenders));
+}
+
+workload in_sessions(std::size_t contenders) {
+  return [contenders](const route& to, double seconds) { return in_sessions(to, seconds, contenders); };
 }
 
 figures one_lock_64(const route& to, double seconds) {
@@ -230,7 +233,9 @@ int main(int argc, char** argv) {
   return serve({argv + 1, argv + argc}, {
                                             {"uncontended", uncontended},
                                             {"locked_write", locked_write},
-                                            {"eight_sessions", eight_sessions},
+                                            {"eight_sessions", in_sessions(8)},
+                                            {"sessions_3", in_sessions(3)},
+                                            {"sessions_20", in_sessions(20)},
                                             {"one_lock_64", one_lock_64},
                                             {"own_locks_256", own_locks_256},
                                             {"try_held", try_held},

@@ -51,6 +51,13 @@ int main(int argc, char** argv) {
   add("locked_write", locked_write);
   add("eight_sessions", eight_sessions);
   add("eight_sessions_hold", eight_sessions_hold);
+  add("eight_sessions_uneven", eight_sessions_uneven);
+  add("eight_sessions_leaving", eight_sessions_leaving);
+  for (const std::size_t count : {3, 20}) {
+    workloads["sessions_" + std::to_string(count)] = [&all, count](const route& to, double seconds) {
+      return sessions(all, to, seconds, count);
+    };
+  }
   add("elections_8", elections_8);
   add("one_lock_64", one_lock_64);
   add("own_locks_256", own_locks_256);

@@ -45,6 +45,11 @@ figures locked_write(clients& all, const route& to, double seconds);
 // Many callers ----------
 figures eight_sessions(clients& all, const route& to, double seconds);
 figures eight_sessions_hold(clients& all, const route& to, double seconds);
+/// Each holds the lock for 1 ms, or once in eight times for 50 ms.
+figures eight_sessions_uneven(clients& all, const route& to, double seconds);
+/// Half of them give up after 1 to 20 ms, and try again.
+figures eight_sessions_leaving(clients& all, const route& to, double seconds);
+figures sessions(clients& all, const route& to, double seconds, std::size_t count);
 figures elections_8(clients& all, const route& to, double seconds);
 figures one_lock_64(clients& all, const route& to, double seconds);
 figures own_locks_256(clients& all, const route& to, double seconds);

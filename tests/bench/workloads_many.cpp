@@ -28,15 +28,21 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Until the time is up, and once after it.
-template <class Lock>
-double cycle(Lock& lock, const time_is_up& over, std::chrono::milliseconds hold = {}) {
+/// @param hold how long, each time
+template <class Lock, class Hold>
+double cycle(Lock& lock, const time_is_up& over, Hold hold) {
   for (double count = 0;; ++count) {
     lock.lock();
-    if (hold.count() != 0) std::this_thread::sleep_for(hold);
+    if (const auto time = hold(); time.count() != 0) std::this_thread::sleep_for(time);
     const bool last{over};
     lock.unlock();
     if (last) return count;
   }
+}
+
+template <class Lock>
+double cycle(Lock& lock, const time_is_up& over) {
+  return cycle(lock, over, [] { return 0ms; });
 }
 
 /// Creates the paths of the keys "0", "1" and so on, once.
@@ -53,33 +59,69 @@ void make_paths(latchkey::client& client, const std::string& root, std::uint32_t
 
 double sum(const std::vector<double>& counts) { return std::accumulate(counts.begin(), counts.end(), 0.0); }
 
-/// Eight sessions that share a path, with a thread each.
-template <class Lock, class Options>
-figures in_sessions(clients& all, const route& to, const char* path, double seconds, const Options& options,
-                    std::chrono::milliseconds hold = {}) {
+/// Sessions that share a path, with a thread each.
+/// @param run one of them: called with its lock, when the time is up, and its number. @returns how often it had the lock
+template <class Lock, class Options, class Run>
+figures in_sessions(clients& all, const route& to, const char* path, double seconds, std::size_t count,
+                    const Options& options, Run run) {
   std::deque<Lock> locks;
-  for (std::size_t i = 0; i < 8; ++i) locks.emplace_back(all.at(to, i), path, options);
-  std::vector<double> counts(locks.size());
+  for (std::size_t i = 0; i < count; ++i) locks.emplace_back(all.at(to, i), path, options);
+  std::vector<double> counts(count);
   const time_is_up over{seconds};
-  in_threads(locks.size(), [&](std::size_t i) { counts[i] = cycle(locks[i], over, hold); });
-  return rate_of(sum(counts), seconds, static_cast<double>(counts.size()));
+  in_threads(count, [&](std::size_t i) { counts[i] = run(locks[i], over, i); });
+  return rate_of(sum(counts), seconds, static_cast<double>(count));
 }
+
+template <class Run>
+figures in_eight_sessions(clients& all, const route& to, double seconds, Run run) {
+  return in_sessions<latchkey::fair_mutex>(all, to, "/bench/latchkey/eight_sessions", seconds, 8,
+                                           latchkey::fair_mutex_options{.how = all.how()}, run);
+}
+
+constexpr auto plain = [](auto& lock, const time_is_up& over, std::size_t) { return cycle(lock, over); };
 
 }  // namespace
 
 figures eight_sessions(clients& all, const route& to, double seconds) {
-  return in_sessions<latchkey::fair_mutex>(all, to, "/bench/latchkey/eight_sessions", seconds,
-                                           latchkey::fair_mutex_options{.how = all.how()});
+  return in_eight_sessions(all, to, seconds, plain);
 }
 
 figures eight_sessions_hold(clients& all, const route& to, double seconds) {
-  return in_sessions<latchkey::fair_mutex>(all, to, "/bench/latchkey/eight_sessions", seconds,
-                                           latchkey::fair_mutex_options{.how = all.how()}, 1ms);
+  return in_eight_sessions(all, to, seconds, [](auto& lock, const time_is_up& over, std::size_t) {
+    return cycle(lock, over, [] { return 1ms; });
+  });
+}
+
+figures eight_sessions_uneven(clients& all, const route& to, double seconds) {
+  return in_eight_sessions(all, to, seconds, [](auto& lock, const time_is_up& over, std::size_t number) {
+    std::minstd_rand random{static_cast<std::minstd_rand::result_type>(number + 1)};
+    return cycle(lock, over, [&] { return random() % 8 == 0 ? 50ms : 1ms; });
+  });
+}
+
+figures eight_sessions_leaving(clients& all, const route& to, double seconds) {
+  return in_eight_sessions(all, to, seconds, [](auto& lock, const time_is_up& over, std::size_t number) {
+    if (number % 2 == 0) return cycle(lock, over);
+    std::minstd_rand random{static_cast<std::minstd_rand::result_type>(number)};
+    double count = 0;
+    while (!over) {
+      if (!lock.try_lock_for(std::chrono::milliseconds{1 + random() % 20})) continue;
+      ++count;
+      lock.unlock();
+    }
+    return count;
+  });
+}
+
+figures sessions(clients& all, const route& to, double seconds, std::size_t count) {
+  const auto path = fmt::format("/bench/latchkey/sessions_{}", count);
+  return in_sessions<latchkey::fair_mutex>(all, to, path.c_str(), seconds, count,
+                                           latchkey::fair_mutex_options{.how = all.how()}, plain);
 }
 
 figures elections_8(clients& all, const route& to, double seconds) {
-  const latchkey::election_options plain;
-  return in_sessions<latchkey::election>(all, to, "/bench/latchkey/elections_8", seconds, plain);
+  return in_sessions<latchkey::election>(all, to, "/bench/latchkey/elections_8", seconds, 8,
+                                         latchkey::election_options{}, plain);
 }
 
 figures one_lock_64(clients& all, const route& to, double seconds) {

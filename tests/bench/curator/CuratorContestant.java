@@ -89,6 +89,12 @@ public final class CuratorContestant {
     return System.nanoTime() + (long) (seconds * 1e9);
   }
 
+  private static double inSessions(String route, String path, int count, double seconds) throws Exception {
+    List<InterProcessLock> locks = new ArrayList<>();
+    for (int i = 0; i < count; ++i) locks.add(new InterProcessMutex(session(route, i), path));
+    return inThreads(locks, seconds);
+  }
+
   private static double run(String workload, String route, double seconds) throws Exception {
     String path = "/bench/curator/" + workload;
     CuratorFramework client = session(route, 0);
@@ -98,8 +104,11 @@ public final class CuratorContestant {
         locks.add(new InterProcessMutex(client, path));
         return inThreads(locks, seconds);
       case "eight_sessions":
-        for (int i = 0; i < 8; ++i) locks.add(new InterProcessMutex(session(route, i), path));
-        return inThreads(locks, seconds);
+        return inSessions(route, path, 8, seconds);
+      case "sessions_3":
+        return inSessions(route, path, 3, seconds);
+      case "sessions_20":
+        return inSessions(route, path, 20, seconds);
       case "eight_sessions_hold":
         for (int i = 0; i < 8; ++i) locks.add(new InterProcessMutex(session(route, i), path));
         return inThreads(locks, seconds, 1);
