@@ -66,7 +66,7 @@ class LATCHKEY_EXPORT fair_mutex : public detail::lockable<fair_mutex> {
   template <class Rep, class Period>
   [[nodiscard]] std::optional<ticket> try_enqueue_for(std::chrono::duration<Rep, Period> timeout,
                                                       std::stop_token stop = {}) & {
-    return enqueue_within(detail::saturate(timeout), std::move(stop));
+    return enqueue_within(detail::timeout_of(timeout), std::move(stop));
   }
 
   /// @returns the grant of the caller that holds the lock through this object; an empty one if none does.

@@ -28,7 +28,7 @@ std::shared_ptr<fair_place> fair_places::enqueue(duration timeout, std::stop_tok
   auto& monitor = core_->monitor();
   const auto fiber = current_fiber();
   auto place = std::make_shared<fair_place>(self(), patience::keep);
-  const auto me = monitor.run([&] { return place->begin_to_queue(fiber, deadline_after(monitor.now(), timeout)); });
+  const auto me = monitor.run([&] { return place->begin_to_queue(fiber, end_of_call(timeout, monitor.now())); });
   if (!detail::await(monitor, me, std::move(stop), [this](const auto& who) { cancel(who); })) return nullptr;
   return place;
 }
