@@ -106,7 +106,12 @@ bool check_sequencer(client& through, const sequencer& what, saturating<std::chr
 sequencer_cache::sequencer_cache(client& through) : places_{std::make_shared<detail::watched_nodes>(through.core())} {}
 
 sequencer_cache::~sequencer_cache() {
-  if (places_->core().monitor().forked()) detail::keep_for_ever(places_);
+  auto& monitor = places_->core().monitor();
+  if (monitor.forked()) {
+    detail::keep_for_ever(places_);
+  } else {
+    monitor.run([this] { places_->end(); });
+  }
 }
 
 bool sequencer_cache::looks_valid(const sequencer& what, saturating<std::chrono::nanoseconds> timeout) {

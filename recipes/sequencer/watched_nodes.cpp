@@ -9,6 +9,10 @@ namespace latchkey::detail {
 
 request question_about(const std::string& node) { return {.kind = operation::transact, .steps = {{.path = node}}}; }
 
+void watched_nodes::end() {
+  for (const auto& [node, each] : places_) core_->session().forget(each->watch);
+}
+
 std::optional<bool> watched_nodes::known(const std::string& node) {
   if (core_->failed()) core_->failed()->at(node).throw_it();
   const auto& session = core_->session();

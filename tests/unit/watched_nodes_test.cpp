@@ -283,6 +283,14 @@ TEST_SUITE("watched places") {
     CHECK_THROWS_AS(w.known(), error);
   }
 
+  TEST_CASE("of a cache that is destroyed the session remembers nothing, however long the node lives") {
+    asking_world w;
+    REQUIRE(w.looks_valid());
+    CHECK(w.watched() == std::vector{w.node});
+    w.one.run([&] { w.places->end(); });
+    CHECK(w.watched().empty());
+  }
+
   TEST_CASE("a cache that is destroyed while it asks leaves nothing behind but its watch") {
     asking_world w;
     auto places = std::make_shared<watched_nodes>(w.one.core());
