@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <latchkey/clock.hpp>
+
 namespace latchkey::detail {
 namespace {
 
@@ -32,6 +34,11 @@ void next_servers::use(std::string list) {
   next_ = std::move(list);
 }
 
+time_point next_servers::attempted_at() {
+  const std::lock_guard lock{mutex_};
+  return attempted_at_;
+}
+
 std::string next_servers::or_left(std::string server) {
   const std::lock_guard lock{mutex_};
   return server.empty() ? left_ : server;
@@ -46,6 +53,7 @@ void next_servers::on_failed_connection(std::string_view why) noexcept {
     const int state = handle_ == nullptr ? ZOO_CONNECTED_STATE : zoo_state(handle_);
     if (state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) left_ = server_in(why);
     if (handle_ == nullptr) return;
+    if (left_.empty()) attempted_at_ = boottime_clock::now();
     if (state == ZOO_ASSOCIATING_STATE && says_closed_by_server(why)) ++turned_away_;
     if (next_.empty() || state < 0 || state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) return;
     handle = handle_;

@@ -32,6 +32,8 @@ class next_servers {
 
   /// @returns how often a server has accepted a connection and closed it before it let the session in.
   std::uint64_t turned_away() const noexcept { return turned_away_; }
+  /// @returns when the last attempt to connect failed, before there was a connection: the session was asked for later.
+  time_point attempted_at();
   /// @returns `server`; if it is empty, that of the last connection that was made and has ended.
   std::string or_left(std::string server);
 
@@ -44,6 +46,7 @@ class next_servers {
   zhandle_t* handle_ = nullptr;
   std::string next_;
   std::string left_;
+  time_point attempted_at_{};
   std::ptrdiff_t listed_ = 0;  // how many the C client has
 };
 

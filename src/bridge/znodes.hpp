@@ -17,6 +17,8 @@
 #include <latchkey/error.hpp>
 #include <latchkey/export.hpp>
 
+#include "base/deadline.hpp"
+
 namespace latchkey::detail {
 
 /// What became of a request, by ZooKeeper's own numbers. Any other number is a refusal, too: it would be refused again.
@@ -125,7 +127,8 @@ enum class connection_state {
 struct session_info {
   std::int64_t id = 0;
   std::chrono::milliseconds timeout{};
-  std::string server{};  ///< its address, as in `connector::open`; empty when that is not known
+  std::string server{};   ///< its address, as in `connector::open`; empty when that is not known
+  time_point asked_at{};  ///< of a new session: it was asked for later than this, if that is known
 
   /// @returns whether a server of ZooKeeper may have given it. The C client reads any answer as that of one: text makes a
   /// timeout of two days and more.

@@ -236,8 +236,8 @@ void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
     if (!authenticate(handle)) return;  // the connection is gone again: the next one is the first
     connected_ = true;
     const std::chrono::milliseconds timeout{zoo_recv_timeout(handle)};
-    return tell(connection_state::connected,
-                {zoo_client_id(handle)->client_id, timeout, servers_.or_left(server_of(handle))});
+    return tell(connection_state::connected, {zoo_client_id(handle)->client_id, timeout,
+                                              servers_.or_left(server_of(handle)), servers_.attempted_at()});
   }
   // Nobody has asked for that: it is no server (HAZARDS 36).
   if (state == ZOO_READONLY_STATE) {

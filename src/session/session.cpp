@@ -156,6 +156,7 @@ void session::become_connected(session_info info) {
   if (info.timeout < least_timeout_) return begin_elsewhere(std::move(info), is_new);
   // The servers' tick may have grown with it, and the leader may know the shorter one.
   if (!is_new && info.timeout > info_.timeout) return begin_with_longer_timeout(info.timeout);
+  if (is_new) opened_at_ = std::max(opened_at_, info.asked_at);
   info_ = info;
   failures_ = 0;
   foreign_.clear();

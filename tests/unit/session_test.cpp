@@ -32,6 +32,21 @@ TEST_SUITE("session") {
     CHECK(w.connected());
   }
 
+  TEST_CASE("one whose first addresses do not answer begins when the last of them has failed") {
+    scripted_client w;
+    w.opener->opens();
+    w.advance(10s);
+    auto given = our_session;
+    given.asked_at = w.now - 100ms;
+    w.opener->connects(given);
+    CHECK(w.own->run([&] { return w.core->session().opened_at(); }) == given.asked_at);
+    w.opener->disconnects();
+    w.advance(1s);
+    given.asked_at = w.now;
+    w.opener->connects(given);
+    CHECK(w.own->run([&] { return w.core->session().opened_at(); }) < given.asked_at);
+  }
+
   TEST_CASE("one whose names are slow to look up begins when it is asked for: its first lease is no shorter") {
     scripted_client w;
     w.advance(6s);
