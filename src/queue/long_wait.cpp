@@ -55,7 +55,7 @@ class look : public std::enable_shared_from_this<look> {
     if (!wait_.goes_on()) return;  // an answer that took long: the holder may be the call itself
     const auto remaining = core_.reaper().remaining(absolute_, listed.children);
     const auto holders = first_rivals(remaining, *where_.kind, std::max<std::size_t>(where_.holders, 1));
-    if (holders.empty()) return look_again();
+    if (holders.empty()) return wait_.calls != 0 ? tell_waiting() : look_again();
     holder_ = holders.front().name;
     held_by_client_ =
         std::all_of(holders.begin(), holders.end(), [this](const rank& each) { return is_of_client(each.name); });
@@ -67,6 +67,12 @@ class look : public std::enable_shared_from_this<look> {
     read_ = read;
     if (wait_.calls == 0) say_if_held_here();
     ask({.kind = operation::transact, .steps = {{.path = node()}}}, &look::on_checked);
+  }
+
+  /// Those that nothing keeps from the lock have not heard of it: an event has been lost (HAZARDS S21).
+  void tell_waiting() const { core_.reassess(absolute_ + "/"); }  // whatever node is there
+  bool is_of_waiting_call() const {
+    return read_.stat.ephemeral_owner == core_.session().info().id && !is_of_client(holder_);
   }
 
   /// A node of an earlier session of this process may be there still, and so may one whose deletion is under way.
@@ -83,6 +89,7 @@ class look : public std::enable_shared_from_this<look> {
       return ask({.kind = operation::children, .path = absolute_}, &look::on_listed_again);
     }
     if (!wait_.goes_on() || read_.code != reply_code::ok) return;
+    if (is_of_waiting_call()) return tell_waiting();
     if (read_.stat.ephemeral_owner == 0) {
       said_ = true;
       return say(

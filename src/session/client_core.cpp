@@ -49,9 +49,11 @@ client_core::client_core(client_options options, const connect_string& servers, 
               [this](duration lasted) { report_outage(lasted); }},
       waiting_calls_{*monitor_, options_.report_waits_after} {
   if (port) peers_.emplace(*monitor_, std::move(port));
-  reaper_.when_reassessed([this](const std::string& node) {
-    for_each_observer([&](session_observer& observer) { observer.on_reassessed(node); });
-  });
+  reaper_.when_reassessed([this](const std::string& node) { reassess(node); });
+}
+
+void client_core::reassess(const std::string& node) {
+  for_each_observer([&](session_observer& observer) { observer.on_reassessed(node); });
 }
 
 client_core::~client_core() {

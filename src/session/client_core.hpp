@@ -50,8 +50,8 @@ class session_observer {
   virtual void on_disconnected() {}
   virtual void on_session_over() = 0;
   virtual void on_failure(const failure& why) = 0;
-  /// This node is not what a list says: it is ours and may not be deleted, or it is not there. Who waits for a node
-  /// beside it looks again.
+  /// This node is not what a list says: it is ours and may not be deleted, or it is not there. Or it is first, and has
+  /// not been told. Who waits for a node beside it, or with it, looks again.
   virtual void on_reassessed(const std::string& /*node*/) {}
 
  protected:
@@ -119,6 +119,8 @@ class client_core final : session_listener {
   /// @returns a number for `remove_observer`.
   std::uint64_t add_observer(session_observer& observer);
   void remove_observer(std::uint64_t number) { observers_.erase(number); }
+  /// As `session_observer::on_reassessed`, for all of them.
+  void reassess(const std::string& node);
   std::size_t observers() const noexcept { return observers_.size(); }
 
   /// `what` runs once: at the next connection, or when there can be none any more. @returns a number for

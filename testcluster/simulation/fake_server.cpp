@@ -101,6 +101,7 @@ void fake_server::fire_events(const commit& what) {
 /// Who watches both data and children of the node hears of it once.
 void fake_server::fire_removed(path_id path) {
   auto told = data_watches_.extract(path);
+  if (unheard_.erase(path) != 0) told = {};
   if (const auto children = child_watches_.extract(path)) {
     for (auto* const client : children.mapped()) {
       const bool both = told && std::find(told.mapped().begin(), told.mapped().end(), client) != told.mapped().end();

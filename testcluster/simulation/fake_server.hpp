@@ -59,6 +59,8 @@ class fake_server {
 
   /// It will lose the transaction that removes this node, and show the node for ever (see ZOOKEEPER-4785).
   void lose_removal(path_id path) { lost_.insert(path); }
+  /// It will send no event when this node is removed (see ZOOKEEPER-4799).
+  void lose_event(path_id path) { unheard_.insert(path); }
 
   // Its link to the leader:
 
@@ -141,7 +143,8 @@ class fake_server {
   const unsigned number_;
   delay_range own_lag_{};
   fake_tree tree_;
-  std::unordered_set<path_id> lost_;  // nodes whose removal it will lose
+  std::unordered_set<path_id> lost_;     // nodes whose removal it will lose
+  std::unordered_set<path_id> unheard_;  // whose end it does not tell
   std::size_t applied_ = 0;
   std::deque<time_point> due_;  // when the entries from `applied_` on will have been applied
   bool scheduled_ = false;

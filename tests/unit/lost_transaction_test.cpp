@@ -63,6 +63,26 @@ TEST_SUITE("lost transaction") {
     }
   }
 
+  TEST_CASE("who has waited long though its entry is the first is let in: the event was lost") {
+    for (const auto& [family, mode] :
+         {std::pair{lock_family::turns, contender_kind::lock}, std::pair{lock_family::fair, contender_kind::lock},
+          std::pair{lock_family::shared, contender_kind::read}}) {
+      CAPTURE(static_cast<int>(family));
+      const log_lines lines;
+      lost_world w{family, mode};
+      REQUIRE(w.ends(w.other.enter(1, w.exclusive), outcome::granted));
+      const auto waiting = w.lock.enter(1, mode);
+      REQUIRE(w.queued(2));
+      w.lose_event(w.node(w.other.current(1, w.exclusive)));
+      w.other.leave(1, w.exclusive);
+      REQUIRE(w.queued(1));
+      w.time.run_for(25s);
+      CHECK(waiting->what == outcome::waiting);
+      REQUIRE(w.ends(waiting, outcome::granted));
+      CHECK(lines.with("waiting long").empty());
+    }
+  }
+
   TEST_CASE("of many locks that are waited for long, at most 64 are looked into at a time") {
     calm_world w;
     std::vector<std::unique_ptr<simulated_lock>> locks;

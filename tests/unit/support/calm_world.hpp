@@ -65,6 +65,10 @@ struct calm_world {
   void lose_removal(const std::string& node) {
     for (unsigned i = 0; i < ensemble.servers(); ++i) ensemble.server(i).lose_removal(ensemble.paths().intern(node));
   }
+  /// No server sends the event of the end of `node`.
+  void lose_event(const std::string& node) {
+    for (unsigned i = 0; i < ensemble.servers(); ++i) ensemble.server(i).lose_event(ensemble.paths().intern(node));
+  }
   std::int64_t session(simulated_client& of) {
     return of.run([&] { return of.core()->session().info().id; });
   }
