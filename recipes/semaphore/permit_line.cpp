@@ -32,7 +32,9 @@ permit_line::permit_line(std::shared_ptr<client_core> core, std::string path, st
           })},
       permits_{permits} {
   line_.when_long([this](const long_wait& what) {
-    look_into_long_wait(*core_, {path_, queue_->waits_at(), &counting_rule(), queue_->contract().number()}, what);
+    const auto where =
+        what.calls == 0 ? join(path_, permit_leases) : queue_->waits_at();  // a try has counted the leases
+    look_into_long_wait(*core_, {path_, where, &counting_rule(), queue_->contract().number()}, what);
   });
 }
 

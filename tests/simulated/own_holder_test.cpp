@@ -176,6 +176,14 @@ TEST_CASE("a wait for a ticket of the same lock object whose turn has come says 
   CHECK(place.acquire());
 }
 
+TEST_CASE("a place in line is to be had in no time, too") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  fair_mutex lock{owner, "/locks/a"};
+  const auto held = lock.acquire();
+  for (const auto timeout : {0s, -1s}) CHECK(lock.try_enqueue_for(timeout));
+}
+
 TEST_CASE("a wait of a writer for a reader that has ended without unlock_shared says so") {
   simulated_ensemble ensemble;
   client owner{ensemble, reporting()};
@@ -218,6 +226,22 @@ TEST_CASE("a wait for permits is a warning if this client has all of them") {
   const auto line = line_of_wait(ensemble, same, "a call has been waiting long", log_level::info);
   CHECK(line.find(std::string{all ? own_wait : any_wait}) == 0);
   CHECK(line.find(" path=/locks/s waited_ms=") != std::string::npos);
+}
+
+TEST_CASE("tries for permits that this client has are told") {
+  simulated_ensemble ensemble;
+  client owner{ensemble, reporting()};
+  semaphore permits{owner, "/locks/s", 2};
+  semaphore same{owner, "/locks/s", 2};
+  const auto held = permits.acquire(2);
+  const log_lines log{log_level::warning};
+  for (int i = 0; i < 30; ++i) {
+    CHECK_FALSE(same.try_acquire());
+    ensemble.advance(100ms);
+  }
+  const auto lines = log.with(own_tries);
+  REQUIRE_FALSE(lines.empty());
+  CHECK(lines.front().find(" path=/locks/s failing_ms=") != std::string::npos);
 }
 
 TEST_CASE("a call that others keep from the lock, too, is no warning, and names the path of the semaphore") {
