@@ -23,7 +23,7 @@ class grant_state;
 
 /// Why a grant ended before it was unlocked.
 enum class loss_reason {
-  session_expired,  ///< the ensemble ended the session, and deleted the node with it
+  session_expired,  ///< the session is over: the ensemble has ended it, or this client gave it up (the log says which)
   deadline_passed,  ///< no proof from a quorum in time: the session may have expired, and the lock have a new owner
   node_deleted,     ///< the node is gone: deleted by an operator, or with a session whose end is not known here yet
   client_closed,    ///< the client was closed, or this process was forked from the one that holds the lock
