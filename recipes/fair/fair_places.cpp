@@ -87,7 +87,7 @@ kept_by fair_places::what_keeps() {
   const bool idle = std::any_of(places_.begin(), places_.end(), [](const auto& each) {
     return each->entry_ && each->entry_->granted() && !each->caller_;
   });
-  return holders_.empty() && idle ? kept_by::idle_ticket : lock_line::what_keeps();
+  return holders_.empty() && idle ? kept_by::idle_place : lock_line::what_keeps();
 }
 
 /// The ensemble has granted it.

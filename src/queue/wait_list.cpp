@@ -133,9 +133,9 @@ void wait_list::report(kept_by what, const long_wait& wait) {
       return say(
           "for a lock that is held through the same lock object; look for a guard that is kept, perhaps by the caller "
           "itself");
-    case kept_by::idle_ticket:
+    case kept_by::idle_place:
       return say(
-          "for a lock whose turn a ticket of the same lock object has; take the lock with the ticket, or destroy it");
+          "for a lock whose turn a place in line of the same lock object has; take the lock with that, or give it up");
     case kept_by::released_grant:
       return say(
           "for a lock that was released by a transaction through the same lock object, but not unlocked since; after "

@@ -74,7 +74,7 @@ struct waiter {
 enum class kept_by : std::uint8_t {
   others,           ///< as far as the object knows
   present_grant,    ///< a caller of the same object, or its guard
-  idle_ticket,      ///< a ticket of the same object, whose turn has come, and for which no call waits
+  idle_place,       ///< a place in line of the same object, whose turn has come, and for which no call waits
   released_grant,   ///< the same, after `commit_and_release()`: it has not been unlocked
   lost_grant,       ///< the same, after a loss
   owner_has_ended,  ///< the caller that has locked cannot unlock

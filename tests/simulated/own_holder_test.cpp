@@ -172,7 +172,7 @@ TEST_CASE("a wait for a ticket of the same lock object whose turn has come says 
   fair_mutex lock{owner, "/locks/a"};
   auto place = lock.enqueue();
   const auto line = line_of_wait(ensemble, lock, "a call has been waiting long", log_level::info);
-  CHECK(line.find("for a lock whose turn a ticket of the same lock object has") != std::string::npos);
+  CHECK(line.find("for a lock whose turn a place in line of the same lock object has") != std::string::npos);
   CHECK(place.acquire());
 }
 
