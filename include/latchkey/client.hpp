@@ -37,9 +37,9 @@ class simulated_servers;
 /// `errc::closed`. End the threads that wait for static locks before that: in them `errc::lock_destroyed` is thrown.
 ///
 /// fork(): the client and everything made from it belong to the parent. In the child every call throws `errc::closed`,
-/// grants have ended, and `close()`, `unlock()` and destructors do nothing. The child may make a client of its own; but if another thread of the parent was in
-/// `getaddrinfo()` at the fork, as in the constructor of a client, a lock of the C library may stay locked in the child, and
-/// that client then never connects. A child that calls `exec()` is free of that.
+/// grants have ended, and `close()`, `unlock()` and destructors do nothing. The child may make a client of its own. But if
+/// another thread of the parent was in `getaddrinfo()` at the fork, as in the constructor of a client, a lock of the C
+/// library may stay locked in the child, and that client then never connects. A child that calls `exec()` is free of that.
 class LATCHKEY_EXPORT client {
  public:
   /// Resolves the host names, then connects in the background; one that resolves is enough. Names are resolved again

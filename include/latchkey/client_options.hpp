@@ -87,10 +87,12 @@ struct client_options {
   /// waits at most twice as long.
   saturating<std::chrono::milliseconds> connect_timeout{std::chrono::seconds{10}};
   /// How long a call waits before the log says who holds the lock, at level `info`, or with a warning if it is this
-  /// process (for a semaphore: if this client holds all permits; for `any_lock` and the calls of `keyed_mutex` for any key never); and again each time that the wait has doubled. The same for tries and calls with a timeout that fail one
-  /// right after another for that time, if it is this process. The leader is then also asked whether the node of that
-  /// holder still exists: a server that has lost a transaction may still show a deleted node (see ZOOKEEPER-4785), for
-  /// which a call would wait for ever. Zero turns both off. Each time costs one list, one write and one read.
+  /// process (for a semaphore: if this client holds all permits; for `any_lock` and the calls of `keyed_mutex` for any
+  /// key never); and again each time that the wait has doubled. The same for tries and calls with a timeout that fail
+  /// one right after another for that time, if it is this process. The leader is then also asked whether the node of
+  /// that holder still exists: a server that has lost a transaction may still show a deleted node (see
+  /// ZOOKEEPER-4785), for which a call would wait for ever. Zero turns both off. Each time costs one list, one write and
+  /// one read.
   saturating<std::chrono::milliseconds> report_waits_after{std::chrono::seconds{30}};
   /// How long `close()` and the destructor wait for the nodes of this client to be deleted, and for callbacks.
   saturating<std::chrono::milliseconds> close_timeout{std::chrono::seconds{5}};

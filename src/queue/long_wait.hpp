@@ -33,8 +33,9 @@ struct lock_queue {
 };
 
 /// Logs who holds the lock: the first contender in its queue for which the call has to wait. With a warning if it is
-/// this process itself, and if there are several holders, if all are of this client; otherwise at level info if calls wait, and not at all if they have ended. Reads the list, has
-/// the leader check that node, and reads it. Says nothing if there is no connection, or if the lock is not held any more.
+/// this process itself, and if there are several holders, if all are of this client; otherwise at level info if calls
+/// wait, and not at all if they have ended. Reads the list, has the leader check that node, and reads it. Says nothing if
+/// there is no connection, or if the lock is not held any more. Calls that nothing keeps from the lock look again.
 ///
 /// A server that has lost a transaction (HAZARDS S19) may show a deleted node, and never report its deletion. Such a
 /// node is disregarded until the session ends.
