@@ -125,7 +125,7 @@ TEST_CASE("wrong arguments are named") {
   CHECK(refusal("down") == "The following argument was not expected: down");
   CHECK(refusal("up --tick 0") == "--tick: 0 is no whole number above 0");
   CHECK(refusal("up --tick 1.5") == "--tick: 1.5 is no whole number above 0");
-  CHECK(refusal("up --port 0") == "--port: Value 0 not in range 1 to 65526");
+  CHECK(refusal("up --port 0").find("--port: Value 0 not in range") == 0);  // the rest is CLI11's, of each version
 }
 
 TEST_CASE("the help of the program names each of its commands, and so do README and the manual page") {
