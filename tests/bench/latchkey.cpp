@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <stdexcept>
+#include <utility>
 
 #include "workloads.hpp"
 
@@ -49,12 +50,11 @@ int main(int argc, char** argv) {
   add("try_held", try_held);
   add("relock", relock);
   add("locked_write", locked_write);
-  add("eight_sessions", eight_sessions);
   add("eight_sessions_hold", eight_sessions_hold);
   add("eight_sessions_uneven", eight_sessions_uneven);
   add("eight_sessions_leaving", eight_sessions_leaving);
-  for (const std::size_t count : {3, 20}) {
-    workloads["sessions_" + std::to_string(count)] = [&all, count](const route& to, double seconds) {
+  for (const auto& [name, count] : {std::pair{"eight_sessions", 8}, {"sessions_3", 3}, {"sessions_20", 20}}) {
+    workloads[name] = [&all, count = static_cast<std::size_t>(count)](const route& to, double seconds) {
       return sessions(all, to, seconds, count);
     };
   }

@@ -43,7 +43,6 @@ figures relock(clients& all, const route& to, double seconds);
 figures locked_write(clients& all, const route& to, double seconds);
 
 // Many callers ----------
-figures eight_sessions(clients& all, const route& to, double seconds);
 figures eight_sessions_hold(clients& all, const route& to, double seconds);
 /// Each holds the lock for 1 ms, or once in eight times for 50 ms.
 figures eight_sessions_uneven(clients& all, const route& to, double seconds);

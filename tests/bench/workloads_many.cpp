@@ -73,8 +73,9 @@ figures in_sessions(clients& all, const route& to, const char* path, double seco
 }
 
 template <class Run>
-figures in_eight_sessions(clients& all, const route& to, double seconds, Run run) {
-  return in_sessions<latchkey::fair_mutex>(all, to, "/bench/latchkey/eight_sessions", seconds, 8,
+figures in_fair_sessions(clients& all, const route& to, double seconds, std::size_t count, Run run) {
+  const auto path = fmt::format("/bench/latchkey/sessions_{}", count);
+  return in_sessions<latchkey::fair_mutex>(all, to, path.c_str(), seconds, count,
                                            latchkey::fair_mutex_options{.how = all.how()}, run);
 }
 
@@ -82,25 +83,21 @@ constexpr auto plain = [](auto& lock, const time_is_up& over, std::size_t) { ret
 
 }  // namespace
 
-figures eight_sessions(clients& all, const route& to, double seconds) {
-  return in_eight_sessions(all, to, seconds, plain);
-}
-
 figures eight_sessions_hold(clients& all, const route& to, double seconds) {
-  return in_eight_sessions(all, to, seconds, [](auto& lock, const time_is_up& over, std::size_t) {
+  return in_fair_sessions(all, to, seconds, 8, [](auto& lock, const time_is_up& over, std::size_t) {
     return cycle(lock, over, [] { return 1ms; });
   });
 }
 
 figures eight_sessions_uneven(clients& all, const route& to, double seconds) {
-  return in_eight_sessions(all, to, seconds, [](auto& lock, const time_is_up& over, std::size_t number) {
+  return in_fair_sessions(all, to, seconds, 8, [](auto& lock, const time_is_up& over, std::size_t number) {
     std::minstd_rand random{static_cast<std::minstd_rand::result_type>(number + 1)};
     return cycle(lock, over, [&] { return random() % 8 == 0 ? 50ms : 1ms; });
   });
 }
 
 figures eight_sessions_leaving(clients& all, const route& to, double seconds) {
-  return in_eight_sessions(all, to, seconds, [](auto& lock, const time_is_up& over, std::size_t number) {
+  return in_fair_sessions(all, to, seconds, 8, [](auto& lock, const time_is_up& over, std::size_t number) {
     if (number % 2 == 0) return cycle(lock, over);
     std::minstd_rand random{static_cast<std::minstd_rand::result_type>(number)};
     double count = 0;
@@ -114,9 +111,7 @@ figures eight_sessions_leaving(clients& all, const route& to, double seconds) {
 }
 
 figures sessions(clients& all, const route& to, double seconds, std::size_t count) {
-  const auto path = fmt::format("/bench/latchkey/sessions_{}", count);
-  return in_sessions<latchkey::fair_mutex>(all, to, path.c_str(), seconds, count,
-                                           latchkey::fair_mutex_options{.how = all.how()}, plain);
+  return in_fair_sessions(all, to, seconds, count, plain);
 }
 
 figures elections_8(clients& all, const route& to, double seconds) {

@@ -89,10 +89,10 @@ public final class CuratorContestant {
     return System.nanoTime() + (long) (seconds * 1e9);
   }
 
-  private static double inSessions(String route, String path, int count, double seconds) throws Exception {
+  private static double inSessions(String route, String path, int count, double seconds, int hold) throws Exception {
     List<InterProcessLock> locks = new ArrayList<>();
     for (int i = 0; i < count; ++i) locks.add(new InterProcessMutex(session(route, i), path));
-    return inThreads(locks, seconds);
+    return inThreads(locks, seconds, hold);
   }
 
   private static double run(String workload, String route, double seconds) throws Exception {
@@ -104,14 +104,13 @@ public final class CuratorContestant {
         locks.add(new InterProcessMutex(client, path));
         return inThreads(locks, seconds);
       case "eight_sessions":
-        return inSessions(route, path, 8, seconds);
+        return inSessions(route, path, 8, seconds, 0);
       case "sessions_3":
-        return inSessions(route, path, 3, seconds);
+        return inSessions(route, path, 3, seconds, 0);
       case "sessions_20":
-        return inSessions(route, path, 20, seconds);
+        return inSessions(route, path, 20, seconds, 0);
       case "eight_sessions_hold":
-        for (int i = 0; i < 8; ++i) locks.add(new InterProcessMutex(session(route, i), path));
-        return inThreads(locks, seconds, 1);
+        return inSessions(route, path, 8, seconds, 1);
       case "elections_8":
         for (int i = 0; i < 8; ++i) locks.add(new Election(session(route, i), path));
         return inThreads(locks, seconds);
