@@ -26,8 +26,7 @@ class reentrance;
 /// The owner is the fiber that holds the lock, on whatever thread it runs; in a plain thread it is the thread. It locks
 /// again at once, without a request, under the same grant, and holds the lock until it has unlocked it as often as it
 /// has locked it. A guard that has been moved or assigned to is of no owner: beside it even the thread that took it waits.
-/// Meets Lockable and TimedLockable. Wire-compatible with Curator's `InterProcessMutex`, which is
-/// reentrant too.
+/// Meets Lockable and TimedLockable. Wire-compatible with Curator's `InterProcessMutex`, which is reentrant too.
 ///
 /// Loss: locking again after a loss throws `errc::lock_lost`. The owner unlocks as often as it has locked; then the
 /// next `lock()` works.

@@ -57,6 +57,8 @@ std::uint64_t lock_holders::disown(hold& which) {
   return which.by;
 }
 
+bool hold::abandoned() const { return !guarded && is_fiber(by) && has_ended(by); }
+
 void lock_holders::warn_of_guards() {
   bool any = false;
   for_each([&](const hold& each) { any |= each.guarded && !each.grant->ended(); });

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/sole_owner.hpp"
-#include "bridge/wait_point.hpp"
 #include "queue/grant_state.hpp"
 #include "queue/place.hpp"
 #include "recipes/line/lazy_timer.hpp"
@@ -46,7 +45,7 @@ struct hold {
   /// @returns whether `unlock()` on this fiber is for it.
   bool unlocks(std::uint64_t fiber) const noexcept { return by == fiber && !guarded; }
   /// @returns whether its thread or fiber has ended without `unlock()`.
-  bool abandoned() const { return !guarded && is_fiber(by) && has_ended(by); }
+  bool abandoned() const;
 };
 
 /// The holders of one lock object, until they unlock: also after a loss. The first one needs no memory, and later ones

@@ -52,4 +52,10 @@ node_stat to_stat(const Stat* stat) noexcept {
           .version = stat->version};
 }
 
+watch_event to_watch_event(int type) noexcept {
+  if (type == ZOO_DELETED_EVENT) return watch_event::deleted;
+  if (type == ZOO_CHILD_EVENT) return watch_event::children_changed;
+  return watch_event::changed;  // also created, and "not watching any more": those who hear it look again
+}
+
 }  // namespace latchkey::detail

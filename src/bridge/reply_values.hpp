@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the C client hands to a completion, copied. It passes on what a server has sent without looking at it.
+/// What the C client hands to a completion or a watch, copied. It passes on what a server has sent without looking at it.
 
 #include <string>
 #include <vector>
@@ -23,5 +23,8 @@ void copy_data(const char* value, int size, std::size_t most, reply& to);
 std::string permissions_of_anyone(const ACL_vector* acl);
 
 node_stat to_stat(const Stat* stat) noexcept;
+
+/// @param type of the event of a watch
+watch_event to_watch_event(int type) noexcept;
 
 }  // namespace latchkey::detail

@@ -46,12 +46,6 @@ int to_mode(create_mode mode) {
   return ZOO_PERSISTENT;
 }
 
-watch_event to_watch_event(int type) {
-  if (type == ZOO_DELETED_EVENT) return watch_event::deleted;
-  if (type == ZOO_CHILD_EVENT) return watch_event::children_changed;
-  return watch_event::changed;  // also created, and "not watching any more": those who hear it look again
-}
-
 }  // namespace
 
 struct zookeeper_handle::in_flight {
