@@ -13,10 +13,12 @@ std::ptrdiff_t count(const std::string& list) { return 1 + std::count(list.begin
 
 }  // namespace
 
-void next_servers::begin(zhandle_t* handle, const std::string& list) {
+/// The IO thread waits for the handle when an attempt to connect fails: that is the only place where it calls.
+zhandle_t* next_servers::begin(const std::string& list, const std::function<zhandle_t*()>& open) {
   const std::lock_guard lock{mutex_};
-  handle_ = handle;
+  handle_ = open();
   listed_ = count(list);
+  return handle_;
 }
 
 void next_servers::end() noexcept {
@@ -39,9 +41,13 @@ time_point next_servers::attempted_at() {
   return attempted_at_;
 }
 
-std::string next_servers::or_left(std::string server) {
+std::string next_servers::server_of_next(std::string current) {
   const std::lock_guard lock{mutex_};
-  return server.empty() ? left_ : server;
+  ++made_;
+  if (ended_.empty()) return current;
+  auto server = std::move(ended_.front());
+  ended_.erase(ended_.begin());
+  return server;
 }
 
 /// Other servers are not given when a connection has failed: the C client would not tell of its end.
@@ -50,10 +56,13 @@ void next_servers::on_failed_connection(std::string_view why) noexcept {
   zhandle_t* handle = nullptr;
   {
     const std::lock_guard lock{mutex_};
-    const int state = handle_ == nullptr ? ZOO_CONNECTED_STATE : zoo_state(handle_);
-    if (state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) left_ = server_in(why);
-    if (handle_ == nullptr) return;
-    if (left_.empty()) attempted_at_ = boottime_clock::now();
+    if (handle_ == nullptr) return;  // it is being closed
+    const int state = zoo_state(handle_);
+    if (state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) {
+      if (++gone_ > made_) ended_.push_back(server_in(why));
+    } else if (gone_ == 0) {
+      attempted_at_ = boottime_clock::now();
+    }
     if (state == ZOO_ASSOCIATING_STATE && says_closed_by_server(why)) ++turned_away_;
     if (next_.empty() || state < 0 || state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) return;
     handle = handle_;

@@ -137,24 +137,24 @@ std::string zookeeper_handle::open(const std::string& servers) {
   const auto timeout = static_cast<int>(std::clamp(options_.session_timeout, 1ms, longest).count());
   const pipes_before others;
   // One function and context for the session and all watches: otherwise session events cost O(watches^2) (HAZARDS 8).
-  if (!options_.tls) {
-    handle_ = zookeeper_init2(servers.c_str(), &completions::event, timeout, nullptr, this, ZOO_NO_LOG_CLIENTENV,
-                              servers_.log_function());
-  } else {
-    handle_ = options_.identity->read([&](const auto&, const std::string& tls) {
+  handle_ = servers_.begin(servers, [&] {
+    if (!options_.tls) {
+      return zookeeper_init2(servers.c_str(), &completions::event, timeout, nullptr, this, ZOO_NO_LOG_CLIENTENV,
+                             servers_.log_function());
+    }
+    return options_.identity->read([&](const auto&, const std::string& tls) {
       errno = ECANCELED;  // forgotten: the client has been closed meanwhile
       if (tls.empty()) return static_cast<zhandle_t*>(nullptr);
       return open_with_tls(servers, tls, &completions::event, timeout, this, ZOO_NO_LOG_CLIENTENV,
                            servers_.log_function());
     });
-  }
+  });
   if (handle_ == nullptr) {
     return fmt::format("the C client could not be started for {} ({})", servers,
                        std::generic_category().message(errno));
   }
   others.close_later_ones_on_exec();              // HAZARDS 20
   zoo_set_servers_resolution_delay(handle_, -1);  // HAZARDS 2
-  servers_.begin(handle_, servers);
   return {};
 }
 
@@ -227,15 +227,16 @@ void zookeeper_handle::answer(in_flight& operation, int rc, reply with) noexcept
 
 void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
   if (state == ZOO_CONNECTED_STATE) {
+    auto server = servers_.server_of_next(server_of(handle));
     if (!authenticate(handle)) return;  // the connection is gone again: the next one is the first
     connected_ = true;
     const std::chrono::milliseconds timeout{zoo_recv_timeout(handle)};
-    return tell(connection_state::connected, {zoo_client_id(handle)->client_id, timeout,
-                                              servers_.or_left(server_of(handle)), servers_.attempted_at()});
+    return tell(connection_state::connected,
+                {zoo_client_id(handle)->client_id, timeout, std::move(server), servers_.attempted_at()});
   }
   // Nobody has asked for that: it is no server (HAZARDS 36).
   if (state == ZOO_READONLY_STATE) {
-    return tell(connection_state::connected, {.server = servers_.or_left(foreign_server_of(handle))});
+    return tell(connection_state::connected, {.server = servers_.server_of_next(foreign_server_of(handle))});
   }
   const bool was_connected = std::exchange(connected_, false);
   if (state == ZOO_EXPIRED_SESSION_STATE) {

@@ -9,8 +9,10 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -19,6 +21,7 @@
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
+#include "bridge/zookeeper_handle.hpp"
 #include "log_lines.hpp"
 #include "session/client_core.hpp"
 #include "support/wire_server.hpp"
@@ -90,6 +93,21 @@ std::set<int> pipe_ends() {
   return found;
 }
 
+/// Tells of each connection of one handle, on its completion thread.
+class connections_listener final : public detail::znodes_listener {
+ public:
+  explicit connections_listener(std::function<void(const std::string&)> told) : told_{std::move(told)} {}
+
+  void on_connection(std::uint64_t, detail::connection_state state, detail::session_info info) override {
+    if (state == detail::connection_state::connected) told_(info.server);
+  }
+  void on_reply(std::uint64_t, std::uint64_t, detail::reply) override {}
+  void on_watch(std::uint64_t, detail::watch_event, std::string_view) override {}
+
+ private:
+  const std::function<void(const std::string&)> told_;
+};
+
 wire_writer list_of(std::int32_t count) { return wire_writer{}.add(count); }
 
 }  // namespace
@@ -132,6 +150,43 @@ TEST_SUITE("wire") {
         }
       }
     }
+  }
+
+  TEST_CASE("each connection is told with its own server, however late the completion thread is") {
+    const auto read_only = [](std::chrono::milliseconds timeout) {
+      wire_writer welcome;
+      welcome.add(std::int32_t{0}).add(static_cast<std::int32_t>(timeout.count())).add(std::int64_t{7});
+      welcome.add_text(std::string(16, 'p')).add(std::int8_t{1});
+      return wire_writer{}.add_text(welcome.bytes()).bytes();
+    };
+    constexpr std::size_t connections = 6;
+    std::mutex mutex;
+    std::vector<std::string> asked;  // in their order; the two are of `mutex`
+    std::promise<void> all_asked;
+    const wire_server::behaviour ends_at_once{
+        .closes_on_requests = true, .says_only = read_only(600ms), .said = [&](const std::string& address) {
+          const std::lock_guard lock{mutex};
+          asked.push_back(address);
+          if (asked.size() == connections) all_asked.set_value();
+        }};
+    std::array<wire_server, 3> servers{wire_server{ends_at_once}, wire_server{ends_at_once}, wire_server{ends_at_once}};
+    std::vector<std::string> told;  // on the completion thread
+    std::promise<void> all_told;
+    connections_listener listener{[&](const std::string& server) {
+      if (told.empty()) CHECK(all_asked.get_future().wait_for(long_enough) == std::future_status::ready);
+      told.push_back(server);
+      if (told.size() == connections) all_told.set_value();
+    }};
+    {
+      std::vector<credentials> none;
+      std::string no_tls;
+      const auto identity = std::make_shared<const detail::secrets>(none, no_tls);
+      detail::zookeeper_handle handle{1, listener, {.session_timeout = 600ms, .acl = {}, .identity = identity}};
+      REQUIRE(handle.open(servers[0].address() + "," + servers[1].address() + "," + servers[2].address()).empty());
+      CHECK(all_told.get_future().wait_for(long_enough) == std::future_status::ready);
+    }
+    REQUIRE(told.size() >= connections);
+    for (std::size_t i = 0; i < connections; ++i) CHECK(told[i] == asked[i]);
   }
 
   TEST_CASE("a client that finds no server, but a service of another kind, says so and closes at once") {

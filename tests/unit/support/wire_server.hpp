@@ -12,6 +12,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <stdexcept>
@@ -61,7 +62,8 @@ class wire_server {
     bool closes_on_requests = false;  ///< instead of an answer, but to a ping
     bool closes_on_watches = false;   ///< when they are set again, after a reconnect
     std::string says_only{};          ///< to a client that connects: it is a server of something else
-    std::int64_t newest = 1;          ///< zxid: that of all answers; it closes on who has seen more
+    std::function<void(const std::string& address)> said{};  ///< called just before
+    std::int64_t newest = 1;  ///< zxid: that of all answers; it closes on who has seen more
   };
 
   explicit wire_server(behaviour how)
@@ -152,6 +154,7 @@ class wire_server {
     std::string frame;
     if (!read_frame(socket, frame) || number_at<std::int64_t>(frame, 4) > how_.newest) return;
     if (!how_.says_only.empty()) {
+      if (how_.said) how_.said(address_);
       ::send(socket, how_.says_only.data(), how_.says_only.size(), MSG_NOSIGNAL);
       while (!how_.closes_on_requests && read(socket, frame, 1)) {
       }
