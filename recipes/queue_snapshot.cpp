@@ -178,6 +178,7 @@ queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std
     : path_{std::move(path)} {
   detail::validate_lock_path(path_);
   auto& core = *through.core();
+  timeout = detail::time_to_answer(timeout);
   const auto end = detail::deadline_after(core.monitor().now(), timeout);
   const auto sorted = list(core, path_, timeout);
   std::vector<detail::request> reads;
@@ -220,6 +221,7 @@ std::string to_string(const queue_snapshot& queue) {
 std::size_t ask_to_release(client& through, const std::string& path, saturating<std::chrono::nanoseconds> timeout) {
   detail::validate_lock_path(path);
   auto& core = *through.core();
+  timeout = detail::time_to_answer(timeout);
   const auto end = detail::deadline_after(core.monitor().now(), timeout);
   std::vector<detail::request> writes;
   holder_count counted;
@@ -246,6 +248,7 @@ bool evict(client& through, const std::string& path, const std::string& node,
                 path};
   }
   auto& core = *through.core();
+  timeout = detail::time_to_answer(timeout);
   const auto end = detail::deadline_after(core.monitor().now(), timeout);
   const auto absolute = detail::join(core.absolute(path), node);
   detail::validate_path(absolute);

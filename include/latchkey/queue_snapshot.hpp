@@ -51,7 +51,7 @@ LATCHKEY_EXPORT std::string_view to_string(contender::kind kind) noexcept;
 /// Blocking: only the constructor; it suspends the calling fiber, or blocks a plain thread.
 class LATCHKEY_EXPORT queue_snapshot {
  public:
-  /// Reads the queue within `timeout`. A path that does not exist is an empty queue.
+  /// Reads the queue within `timeout`, or 200 ms if that is not positive. A path that does not exist is an empty queue.
   /// @param path of the lock
   /// @throws error bad_path, unreachable (not all answers arrived in time), not_authorized, refused, closed,
   ///         authentication_failed, session_timeout_refused, data_lost
@@ -84,7 +84,7 @@ LATCHKEY_EXPORT std::string to_string(const queue_snapshot& queue);
 /// `grant::asked_to_release()`, or in Curator from its `RevocationListener`, and need not comply.
 ///
 /// Overwrites the data of the holders' nodes, without reading it. Suspends the calling fiber, or blocks a plain thread,
-/// at most `timeout`.
+/// at most `timeout`, or 200 ms if that is not positive.
 /// @returns the number of holders that were asked. @throws error as `queue_snapshot`
 LATCHKEY_EXPORT std::size_t ask_to_release(client& through, const std::string& path,
                                            saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
@@ -98,7 +98,7 @@ LATCHKEY_EXPORT std::size_t ask_to_release(client& through, const std::string& p
 ///
 /// A waiter that is evicted queues again, at the end; a `ticket` loses its place. With `hand_off::direct` it may be
 /// granted the lock before it learns of that. Suspends the calling fiber, or blocks
-/// a plain thread, at most `timeout`.
+/// a plain thread, at most `timeout`, or 200 ms if that is not positive.
 /// @param path of the lock
 /// @param node the name of the contender's node, as `contender::node`
 /// @returns whether there was such a node; there is none when the call returns.

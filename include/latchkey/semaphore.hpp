@@ -131,7 +131,8 @@ class LATCHKEY_EXPORT semaphore {
   /// Changes the number of permits for all processes, those that run included. No holder loses a permit; if more are
   /// held than there are now, the next is granted when few enough are. What the ensemble had answered before counts as
   /// held, also while the answer is on its way. An object that is used for the first time later must have been made for
-  /// the new number. Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
+  /// the new number. Suspends the calling fiber, or blocks a plain thread, at most `timeout`, or 200 ms if that is not
+  /// positive.
   /// @throws error bad_option as the constructor, or without `semaphore_options::contract`; unreachable (not
   ///         done within `timeout`, or perhaps done), not_authorized, refused, closed
   void resize(std::uint32_t permits, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});

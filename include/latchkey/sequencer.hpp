@@ -59,7 +59,8 @@ LATCHKEY_EXPORT sequencer parse_sequencer(std::string_view text);
 /// same lock object, whose tokens are larger.
 ///
 /// Cost: one transaction, which changes nothing. The client needs the permission r on the node, no lock, and may have
-/// any chroot. Suspends the calling fiber, or blocks a plain thread, at most `timeout`, also through outages.
+/// any chroot. Suspends the calling fiber, or blocks a plain thread, also through outages, at most `timeout`, or 200 ms
+/// if that is not positive.
 /// @throws error bad_path (`node` is not the path of a contender's node), unreachable (no answer in time),
 ///         not_authorized, refused, closed, authentication_failed, session_timeout_refused
 LATCHKEY_EXPORT bool check_sequencer(client& through, const sequencer& what,
@@ -91,7 +92,7 @@ class LATCHKEY_EXPORT sequencer_cache {
   sequencer_cache& operator=(const sequencer_cache&) = delete;
 
   /// Does not wait for an answer from memory; otherwise suspends the calling fiber, or blocks a plain thread, for a
-  /// round trip, at most `timeout`.
+  /// round trip, at most `timeout`, or 200 ms if that is not positive.
   /// @returns whether the node exists, as far as known. False also while there is no connection, and if no answer came
   /// in time.
   /// @throws error as `check_sequencer`, but not unreachable

@@ -137,7 +137,8 @@ struct stored_value {
 
 /// Reads a node. Under a grant of a lock of the same client it sees everything that was committed under earlier grants,
 /// except with `hand_off::direct`.
-/// Costs one read. Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
+/// Costs one read. Suspends the calling fiber, or blocks a plain thread, at most `timeout`, or 200 ms if that is not
+/// positive.
 /// @throws error bad_path, unreachable, not_authorized, authentication_failed, data_lost, closed
 LATCHKEY_EXPORT stored_value read(client& through, const std::string& path,
                                   saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});

@@ -47,7 +47,7 @@ guard semaphore::take(std::uint32_t count, std::chrono::nanoseconds timeout, std
 }
 
 void semaphore::resize(std::uint32_t permits, saturating<std::chrono::nanoseconds> timeout) {
-  line_->resize(require_permits(permits, path_), timeout);
+  line_->resize(require_permits(permits, path_), detail::time_to_answer(timeout));
 }
 
 std::uint32_t semaphore::permits() const { return line_->permits(); }

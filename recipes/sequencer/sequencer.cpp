@@ -99,7 +99,8 @@ sequencer parse_sequencer(std::string_view text) {
 
 bool check_sequencer(client& through, const sequencer& what, saturating<std::chrono::nanoseconds> timeout) {
   validate_node_of_queue(what.node);
-  const auto answers = detail::inquire(*through.core(), what.node, {detail::question_about(what.node)}, timeout);
+  const auto answers =
+      detail::inquire(*through.core(), what.node, {detail::question_about(what.node)}, detail::time_to_answer(timeout));
   return answers.front().code == detail::reply_code::ok;
 }
 
@@ -125,7 +126,7 @@ bool sequencer_cache::looks_valid(const sequencer& what, saturating<std::chrono:
     if (!answer) {
       me = places_->ask(what.node);
       const auto wake = [&monitor, me] { monitor.wake({me, &me->point}); };
-      timer = monitor.at(detail::deadline_after(monitor.now(), timeout), wake);
+      timer = monitor.at(detail::deadline_after(monitor.now(), detail::time_to_answer(timeout)), wake);
       failing = places_->core().when_connected(wake);  // the end of this connection is an answer already
     }
     return answer;

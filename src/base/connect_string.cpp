@@ -39,7 +39,8 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(spaces) - first + 1);
 }
 
-bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter_or_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_of_name(char c) { return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_'; }
 bool is_of_ipv6(char c) { return is_of_name(c) || c == ':' || c == '%'; }
 
@@ -85,6 +86,9 @@ std::string parse_host(std::string_view text, std::string_view host) {
   if (odd != name.end()) {
     fail(text,
          fmt::format("has a character that no host name has, at position {} of \"{}\"", odd - name.begin() + 1, host));
+  }
+  if (std::all_of(name.begin(), name.end(), is_digit)) {  // getaddrinfo would take it for an address
+    fail(text, fmt::format("has only a number for a host, \"{}\"; write \"zk1:2181\", host and port", host));
   }
   return fmt::format("{}:{}", name, port_of(text, host, host.substr(name.size())));
 }

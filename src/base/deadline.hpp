@@ -19,6 +19,14 @@ constexpr time_point deadline_after(time_point now, duration timeout) noexcept {
   return timeout >= never - now ? never : now + timeout;
 }
 
+/// For how long a call waits at most whose timeout is zero or less.
+inline constexpr duration longest_short_try = std::chrono::milliseconds{200};
+
+/// @returns the timeout of a call that is nothing without an answer.
+constexpr duration time_to_answer(duration timeout) noexcept {
+  return timeout > duration::zero() ? timeout : longest_short_try;
+}
+
 /// @returns how much of the time until `deadline` is left.
 constexpr duration time_until(time_point deadline, time_point now) noexcept {
   return deadline == never ? duration::max() : deadline - now;

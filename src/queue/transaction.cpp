@@ -158,7 +158,7 @@ stored_value read(client& through, const std::string& path, saturating<std::chro
   auto& core = *through.core();
   auto answers = detail::inquire(
       core, path, {{.kind = detail::operation::get, .path = core.absolute(path), .most_data = detail::all_data}},
-      timeout);
+      detail::time_to_answer(timeout));
   auto& found = answers.front();
   if (found.code != detail::reply_code::ok) return {};
   return {.exists = true, .data = std::move(found.data), .version = found.stat.version};

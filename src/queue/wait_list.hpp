@@ -27,8 +27,6 @@ inline constexpr time_point at_once = time_point::min();
 /// The same, but it waits for `longest_short_try` at most.
 inline constexpr time_point shortly = at_once + duration{1};
 
-inline constexpr duration longest_short_try = std::chrono::milliseconds{200};
-
 /// @returns whether a call with that end tries once.
 constexpr bool is_try(time_point until) noexcept { return until <= shortly; }
 

@@ -5,7 +5,9 @@
 #include <latchkey/fair_mutex.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
+#include <latchkey/queue_snapshot.hpp>
 #include <latchkey/semaphore.hpp>
+#include <latchkey/sequencer.hpp>
 #include <latchkey/shared_mutex.hpp>
 #include <latchkey/transaction.hpp>
 
@@ -106,6 +108,26 @@ TEST_CASE("durations of a lock that are negative are refused with their number")
   CHECK(says(refusal_of_option([&] { multi_lock(owner, {{"/a"}}, {.max_hold = -1s}); }), "max_hold is -1000 ms"));
   CHECK(says(refusal_of_option([&] { election(owner, "/a", {.rest_after_failure = -1s}); }),
              "rest_after_failure is -1000 ms"));
+}
+
+TEST_CASE("what is nothing without an answer waits for it, also with a timeout of zero or less") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  mutex lock{owner, "/locks/a"};
+  semaphore permits{owner, "/s", 1};
+  const auto held = lock.acquire();
+  const auto who = sequencer_of(held.grant());
+  sequencer_cache cache{owner};
+  for (const auto timeout : {0s, -1s}) {
+    CHECK(read(owner, "/locks", timeout).exists);
+    const queue_snapshot queue{owner, "/locks/a", timeout};
+    REQUIRE(queue.contenders().size() == 1);
+    CHECK(ask_to_release(owner, "/locks/a", timeout) == 1);
+    CHECK(check_sequencer(owner, who, timeout));
+    CHECK(cache.looks_valid(who, timeout));
+    CHECK_NOTHROW(permits.resize(timeout == 0s ? 2 : 3, timeout));
+    CHECK_FALSE(evict(owner, "/locks/a", "lock-0000009999", timeout));
+  }
 }
 
 }  // namespace latchkey::testing
