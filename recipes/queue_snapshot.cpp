@@ -2,6 +2,7 @@
 #include <latchkey/queue_snapshot.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -15,79 +16,16 @@
 #include "queue/inquiry.hpp"
 #include "queue/record.hpp"
 #include "recipes/agreed_number.hpp"
+#include "recipes/queue_listing.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey {
 namespace {
 
-contender::kind public_kind(detail::contender_kind kind) noexcept {
-  switch (kind) {
-    case detail::contender_kind::lock:
-    case detail::contender_kind::latch:
-      return contender::kind::lock;
-    case detail::contender_kind::read:
-      return contender::kind::read;
-    case detail::contender_kind::permit:
-      return contender::kind::permit;
-    case detail::contender_kind::write:
-      break;
-  }
-  return contender::kind::write;
-}
-
-// The folders of a semaphore.
-constexpr std::string_view permit_folder = "leases/";
-constexpr std::string_view turns = "locks/";
-
-struct candidate {
-  detail::position place;
-  std::string name;
-};
-
-/// @param name with its folder. @returns its position, if it is that of a contender: leases are in their folder only.
-std::optional<detail::position> place_of(std::string_view name) {
-  const bool lease = name.starts_with(permit_folder);
-  if (lease) name.remove_prefix(permit_folder.size());
-  if (name.starts_with(turns)) name.remove_prefix(turns.size());
-  const auto found = detail::parse_contender(name);
-  const bool is_lease = found && found->kind == detail::contender_kind::permit;
-  if (name.find('/') != std::string_view::npos || is_lease != lease) return std::nullopt;
-  return found;
-}
-
-/// @param folder of a semaphore; empty for other locks
-/// @returns the contenders among the children, in the order of the queue.
-std::vector<candidate> in_order(const std::vector<std::string>& children, std::string_view folder = {}) {
-  std::vector<candidate> sorted;
-  for (const auto& child : children) {
-    const auto name = std::string{folder} + child;
-    if (const auto place = place_of(name)) sorted.push_back({*place, name});
-  }
-  std::sort(sorted.begin(), sorted.end(), [](const candidate& a, const candidate& b) {
-    return detail::rank{a.place.number, a.name} < detail::rank{b.place.number, b.name};
-  });
-  return sorted;
-}
-
-/// Who holds the lock: the first of the queue; if that reads, the readers behind it, too.
-class holder_count {
- public:
-  /// @returns whether the next one in the queue, of this kind, holds the lock.
-  bool next(const candidate& who) noexcept {
-    const auto kind = who.place.kind;
-    if (kind == detail::contender_kind::permit) return true;
-    if (who.name.starts_with(turns)) return false;
-    const bool reads = kind == detail::contender_kind::read;
-    const bool holds = first_ || (open_ && reads);
-    open_ = open_ && reads;
-    first_ = false;
-    return holds;
-  }
-
- private:
-  bool first_ = true;
-  bool open_ = true;  // so far all read
-};
+using detail::candidate;
+using detail::in_order;
+using detail::permit_folder;
+using detail::turns_folder;
 
 /// @param queue of a lock that has the same path by mistake
 /// @returns those who hold permits of a semaphore, then that queue, then those who wait for their turn. Leases beyond
@@ -100,7 +38,8 @@ std::vector<candidate> list_semaphore(detail::client_core& core, const std::stri
                            .path = detail::join(absolute, name.substr(0, name.size() - 1))};
   };
   const auto listed = detail::inquire(
-      core, path, {folder(permit_folder), folder(turns), {.kind = detail::operation::get, .path = absolute}}, timeout);
+      core, path, {folder(permit_folder), folder(turns_folder), {.kind = detail::operation::get, .path = absolute}},
+      timeout);
   const auto& lock = detail::rule_of(detail::contender_kind::lock);
   if (!queue.empty() && detail::shows_foreign_use(lock, listed[0].children)) {
     core.monitor().run([&] { detail::warn_of_foreign_use(core, absolute, lock); });
@@ -108,7 +47,7 @@ std::vector<candidate> list_semaphore(detail::client_core& core, const std::stri
   auto all = in_order(listed[0].children, permit_folder);
   if (const auto most = detail::permits_agreement.read(listed[2].data); most && *most < all.size()) all.resize(*most);
   all.insert(all.end(), queue.begin(), queue.end());
-  for (auto& each : in_order(listed[1].children, turns)) all.push_back(std::move(each));
+  for (auto& each : in_order(listed[1].children, turns_folder)) all.push_back(std::move(each));
   return all;
 }
 
@@ -151,11 +90,12 @@ std::string describe(const contender& who) {
   return escaped(who.data.empty() ? std::string_view{who.node} : std::string_view{who.data}.substr(0, 64)) + permanent;
 }
 
-/// @returns the number of waiters, and how many of them are permanent.
-std::string count_of(std::span<const contender> waiters) {
+/// @returns the number of waiters, and how many of those that were read are permanent.
+std::string count_of(const queue_snapshot& queue) {
+  const auto waiters = queue.waiters();
   const auto permanent = std::count_if(waiters.begin(), waiters.end(), [](const auto& who) { return who.permanent(); });
-  if (permanent == 0) return fmt::format("{} waiting", waiters.size());
-  return fmt::format("{} waiting ({} foreign, permanent)", waiters.size(), permanent);
+  if (permanent == 0) return fmt::format("{} waiting", queue.waiter_count());
+  return fmt::format("{} waiting ({} foreign, permanent)", queue.waiter_count(), permanent);
 }
 
 }  // namespace
@@ -175,6 +115,10 @@ std::string_view to_string(contender::kind kind) noexcept {
 }
 
 queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std::chrono::nanoseconds> timeout)
+    : queue_snapshot{through, std::move(path), timeout, std::numeric_limits<std::size_t>::max()} {}
+
+queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std::chrono::nanoseconds> timeout,
+                               std::size_t most)
     : path_{std::move(path)} {
   detail::validate_lock_path(path_);
   auto& core = *through.core();
@@ -182,13 +126,15 @@ queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std
   const auto end = detail::deadline_after(core.monitor().now(), timeout);
   const auto sorted = list(core, path_, timeout);
   std::vector<detail::request> reads;
-  for (const auto& each : sorted) {
+  for (const auto& each : std::span{sorted}.first(std::min(most, sorted.size()))) {
     reads.push_back({.kind = detail::operation::get, .path = detail::join(core.absolute(path_), each.name)});
   }
-  if (reads.empty()) return;
-  const auto answers = detail::inquire(core, path_, std::move(reads), detail::time_until(end, core.monitor().now()));
-  holder_count counted;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
+  std::vector<detail::reply> answers;
+  if (!reads.empty()) {
+    answers = detail::inquire(core, path_, std::move(reads), detail::time_until(end, core.monitor().now()));
+  }
+  detail::turns_of_queue counted;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& read = answers[i];
     if (read.code != detail::reply_code::ok) continue;  // it has left meanwhile
     const bool holds = counted.next(sorted[i]);
@@ -196,7 +142,7 @@ queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std
     const bool cut = read.data_size > read.data.size();
     const auto owner = cut ? detail::contender_record{} : detail::read_owner(read.data);
     contenders_.push_back({.node = sorted[i].name,
-                           .what = public_kind(sorted[i].place.kind),
+                           .what = detail::public_kind(sorted[i].place.kind),
                            .holds = holds,
                            .label = owner.label,
                            .host = owner.host,
@@ -206,16 +152,21 @@ queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std
                            .data = read.data,
                            .data_cut = cut});
   }
+  for (std::size_t i = answers.size(); i < sorted.size(); ++i) {
+    ++(counted.next(sorted[i]) ? unread_holders_ : unread_waiters_);
+  }
 }
 
 std::string to_string(const queue_snapshot& queue) {
-  if (queue.contenders().empty()) return fmt::format("{}: not held", queue.path());
-  if (queue.holders().empty()) return fmt::format("{}: not held, {}", queue.path(), count_of(queue.waiters()));
+  if (queue.holder_count() == 0) {
+    return fmt::format("{}: not held{}", queue.path(), queue.waiter_count() == 0 ? "" : ", " + count_of(queue));
+  }
+  if (queue.holders().empty()) return fmt::format("{}: held, {}", queue.path(), count_of(queue));  // none was read
   const auto& first = queue.holders().front();
-  const auto others = queue.holders().size() - 1;
+  const auto others = queue.holder_count() - 1;
   return fmt::format("{}: {} held by {}{} since {:%FT%TZ}, {}", queue.path(), name_of_lock(first.what), describe(first),
                      others > 0 ? fmt::format(" and {} more", others) : std::string{},
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(first.since)), count_of(queue.waiters()));
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(first.since)), count_of(queue));
 }
 
 std::size_t ask_to_release(client& through, const std::string& path, saturating<std::chrono::nanoseconds> timeout) {
@@ -224,7 +175,7 @@ std::size_t ask_to_release(client& through, const std::string& path, saturating<
   timeout = detail::time_to_answer(timeout);
   const auto end = detail::deadline_after(core.monitor().now(), timeout);
   std::vector<detail::request> writes;
-  holder_count counted;
+  detail::turns_of_queue counted;
   for (const auto& each : list(core, path, timeout)) {
     if (!counted.next(each)) break;
     writes.push_back({.kind = detail::operation::set,
@@ -240,7 +191,7 @@ std::size_t ask_to_release(client& through, const std::string& path, saturating<
 bool evict(client& through, const std::string& path, const std::string& node,
            saturating<std::chrono::nanoseconds> timeout) {
   detail::validate_lock_path(path);
-  if (!place_of(node)) {
+  if (!detail::place_of(node)) {
     throw error{errc::bad_path,
                 fmt::format("\"{}\" is not the name of a contender's node, so it was not deleted; take the name from "
                             "contender::node of a queue_snapshot",

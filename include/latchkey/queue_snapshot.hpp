@@ -58,14 +58,24 @@ class LATCHKEY_EXPORT queue_snapshot {
   queue_snapshot(client& through, std::string path,
                  saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
-  /// @returns all contenders, holders first.
+  /// As above, but reads only the first contenders of a long queue. The others are counted, by their names.
+  /// @param most how many contenders are read
+  queue_snapshot(client& through, std::string path, saturating<std::chrono::nanoseconds> timeout, std::size_t most);
+
+  /// @returns all contenders that were read, holders first.
   std::span<const contender> contenders() const noexcept { return contenders_; }
 
-  /// @returns the contenders whose turn has come.
+  /// @returns the contenders whose turn has come, of those that were read.
   std::span<const contender> holders() const noexcept { return contenders().first(holders_); }
 
-  /// @returns the other contenders, in the order of the queue.
+  /// @returns the other contenders that were read, in the order of the queue.
   std::span<const contender> waiters() const noexcept { return contenders().subspan(holders_); }
+
+  /// @returns how many contenders hold the lock, with those that were not read.
+  std::size_t holder_count() const noexcept { return holders_ + unread_holders_; }
+
+  /// @returns how many contenders wait, with those that were not read.
+  std::size_t waiter_count() const noexcept { return contenders_.size() - holders_ + unread_waiters_; }
 
   /// @returns the path of the lock.
   const std::string& path() const noexcept { return path_; }
@@ -74,6 +84,8 @@ class LATCHKEY_EXPORT queue_snapshot {
   std::string path_;
   std::vector<contender> contenders_;
   std::size_t holders_ = 0;
+  std::size_t unread_holders_ = 0;
+  std::size_t unread_waiters_ = 0;
 };
 
 /// @returns one line for a log: the holder of the lock, and the number of waiters. What nodes say is escaped. A node that

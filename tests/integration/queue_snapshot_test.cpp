@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <latchkey/find_locks.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/semaphore.hpp>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <latchkey/testing/raw_client.hpp>
@@ -233,6 +235,32 @@ TEST_SUITE("queue snapshot") {
     CHECK(queue.contenders()[1].label.empty());
     CHECK(queue.contenders()[1].data == longer.substr(0, 4096));
     CHECK(queue.contenders()[1].data_cut);
+  }
+
+  TEST_CASE("the locks of a tree are found, whoever uses them, also below a chroot") {
+    const auto path = fresh_path();
+    raw_client foreign{servers().address(0)};
+    for (const auto* name : {"/curator", "/kazoo/deep", "/idle/config", "/permits/leases", "/permits/locks"})
+      foreign.create_all(path + name);
+    const auto contend = [&](const std::string& node) {
+      foreign.create(path + node, "x", create_mode::ephemeral_sequential);
+    };
+    contend("/curator/_c_5f3c-lock-");
+    contend("/curator/_c_5f3c-__READ__");
+    contend("/kazoo/deep/5f3c__lock__");
+    contend("/permits/leases/_c_5f3c-lease-");
+    contend("/permits/locks/_c_5f3c-lock-");
+    contend("/idle/name-");
+    client owner{servers().connect_string(), quick()};
+    const std::vector<found_lock> expected{
+        {path + "/curator", 2, false}, {path + "/kazoo/deep", 1, false}, {path + "/permits", 2, true}};
+    CHECK(find_locks(owner, path) == expected);
+    const auto everywhere = find_locks(owner, "/");
+    CHECK(std::includes(everywhere.begin(), everywhere.end(), expected.begin(), expected.end(),
+                        [](const auto& a, const auto& b) { return a.path < b.path; }));
+    client below{servers().connect_string() + path, quick()};
+    CHECK(find_locks(below, "/") ==
+          std::vector<found_lock>{{"/curator", 2, false}, {"/kazoo/deep", 1, false}, {"/permits", 2, true}});
   }
 
   LATCHKEY_TEST_CASES("closing the client ends a look at the queue", who, all_callers()) {
