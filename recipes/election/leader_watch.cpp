@@ -17,12 +17,6 @@
 namespace latchkey::detail {
 namespace {
 
-void blame(const std::string& path, const char* what) noexcept {
-  log(log_level::error,
-      "the callback of a leader_view threw an exception, which ends the process; catch it in the callback",
-      {{"path", path}, {"exception", what}});
-}
-
 /// @returns the name of the first contender among the children; empty if there is none.
 std::string first_of(const std::vector<std::string>& children) {
   std::string first;
@@ -40,12 +34,14 @@ std::string first_of(const std::vector<std::string>& children) {
 
 }  // namespace
 
-leader_watch::leader_watch(std::shared_ptr<client_core> core, std::string path, listener changed)
+leader_watch::leader_watch(std::shared_ptr<client_core> core, std::string path,
+                           std::function<void(const leader_sighting&)> changed)
     : conversation{*core},
       core_{std::move(core)},
       path_{std::move(path)},
       absolute_{core_->absolute(path_)},
-      audience_{new audience{std::move(changed)}} {}
+      audience_{
+          std::make_shared<audience<leader_sighting>>("the callback of a leader_view", path_, std::move(changed))} {}
 
 void leader_watch::open() {
   core_->monitor().run([this] {
@@ -57,10 +53,7 @@ void leader_watch::open() {
 
 void leader_watch::shut() noexcept {
   if (core_->monitor().forked()) return keep_for_ever(shared_from_this());
-  {
-    const std::lock_guard lock{audience_->calling};
-    audience_->left = true;
-  }
+  audience_->leave();
   core_->monitor().run([this] {
     core_->remove_observer(observing_);
     forget();
@@ -152,13 +145,7 @@ void leader_watch::see(leader_sighting what) {
   if (what.known) denied_ = false;
   if (what == seen_) return;
   seen_ = std::move(what);
-  if (!audience_->changed) return;
-  const auto call = [to = audience_, seen = seen_, path = path_] {
-    const std::lock_guard lock{to->calling};
-    if (to->left) return;
-    call_user([&] { to->changed(seen); }, [&](const char* thrown) { blame(path, thrown); });
-  };
-  core_->post(call, "the callback of a leader_view", when_abandoned::drop);
+  audience_->tell(*core_, seen_);
 }
 
 }  // namespace latchkey::detail

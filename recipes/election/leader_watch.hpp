@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include <latchkey/leader_view.hpp>
 
 #include "base/repetition.hpp"
+#include "recipes/audience.hpp"
 #include "session/conversation.hpp"
 
 namespace latchkey::detail {
@@ -21,10 +21,9 @@ namespace latchkey::detail {
 /// missing path is created.)
 class leader_watch final : public session_observer, public conversation<leader_watch> {
  public:
-  using listener = std::function<void(const leader_sighting&)>;
-
   /// @param path below the chroot
-  leader_watch(std::shared_ptr<client_core> core, std::string path, listener changed);
+  leader_watch(std::shared_ptr<client_core> core, std::string path,
+               std::function<void(const leader_sighting&)> changed);
 
   // Without the monitor:
   void open();
@@ -49,13 +48,6 @@ class leader_watch final : public session_observer, public conversation<leader_w
   void forget();
   void see(leader_sighting what);
 
-  /// The event thread may use it when all else has gone.
-  struct audience {
-    const listener changed;
-    std::recursive_mutex calling{};
-    bool left = false;  // with `calling`
-  };
-
   const std::shared_ptr<client_core> core_;
   const std::string path_;
   const std::string absolute_;
@@ -64,7 +56,7 @@ class leader_watch final : public session_observer, public conversation<leader_w
   bool denied_ = false;   // and logged
   bool refused_ = false;  // the creation of the path
   repetition creates_;
-  const std::shared_ptr<audience> audience_;
+  const std::shared_ptr<audience<leader_sighting>> audience_;
 };
 
 }  // namespace latchkey::detail

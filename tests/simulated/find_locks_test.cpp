@@ -6,10 +6,13 @@
 #include <latchkey/find_locks.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
+#include <latchkey/queue_view.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
 
+#include <future>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -162,6 +165,28 @@ TEST_CASE("holders that are not read are counted as holders") {
   CHECK(first.holder_count() == 3);
   CHECK(first.waiter_count() == 0);
   CHECK(to_string(first).find(" and 2 more since ") != std::string::npos);
+}
+
+TEST_CASE("a view is told of the holder of a lock, and outlives its client") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  client looks{ensemble};
+  mutex lock{owner, "/q"};
+  const auto held = lock.acquire();
+  std::promise<queue_sighting> told;
+  bool first = true;
+  queue_view view{looks, "/q", [&](const queue_sighting& seen) {
+                    if (seen.known && std::exchange(first, false)) told.set_value(seen);
+                  }};
+  CHECK(view.path() == "/q");
+  const auto seen = told.get_future().get();
+  REQUIRE(seen.places.size() == 1);
+  CHECK(seen.places[0] == queue_place{ensemble.children("/q")[0], contender::kind::lock, true});
+  CHECK(view.now() == seen);
+  looks.close();
+  CHECK(view.now() == queue_sighting{});
+  CHECK(error_of([&] { queue_view another(looks, "/q"); }) == errc::closed);
+  CHECK(error_of([&] { queue_view another(owner, "q"); }) == errc::bad_path);
 }
 
 }  // namespace latchkey::testing

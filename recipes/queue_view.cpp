@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <latchkey/queue_view.hpp>
+
+#include <utility>
+
+#include "base/path.hpp"
+#include "recipes/queue_watch.hpp"
+
+namespace latchkey {
+
+queue_view::queue_view(client& through, std::string path, std::function<void(const queue_sighting&)> changed)
+    : path_{std::move(path)} {
+  detail::validate_lock_path(path_);
+  watch_ = std::make_shared<detail::queue_watch>(through.core(), path_, std::move(changed));
+  watch_->open();
+}
+
+queue_view::~queue_view() { watch_->shut(); }
+
+queue_sighting queue_view::now() const { return watch_->now(); }
+
+}  // namespace latchkey
