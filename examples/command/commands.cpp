@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <latchkey/find_locks.hpp>
+#include <latchkey/leader_view.hpp>
+#include <latchkey/queue_snapshot.hpp>
+#include <latchkey/queue_view.hpp>
+
+#include "show.hpp"
+
+namespace command {
+namespace {
+
+using latchkey::contender;
+
+wall_time now() { return std::chrono::system_clock::now(); }
+
+queue read_queue(const context& with, const std::string& path,
+                 std::size_t most = std::numeric_limits<std::size_t>::max()) {
+  return queue_of({with.client, path, with.time.left(), most});
+}
+
+/// Reads the first contender of each, several at a time. @throws the first error of them
+std::vector<listed_lock> read_first(const context& with, std::vector<latchkey::found_lock> found) {
+  constexpr std::size_t at_once = 16;
+  std::vector<listed_lock> all(found.size());
+  std::atomic<std::size_t> next{0};
+  std::mutex failing;
+  std::exception_ptr failed;
+  const auto work = [&] {
+    try {
+      for (auto i = next++; i < found.size(); i = next++) {
+        all[i].first = read_queue(with, found[i].path, 1);
+        all[i].lock = std::move(found[i]);
+      }
+    } catch (...) {
+      next = found.size();
+      const std::lock_guard lock{failing};
+      if (!failed) failed = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < std::min(at_once, found.size()); ++i) threads.emplace_back(work);
+  }
+  if (failed) std::rethrow_exception(failed);
+  return all;
+}
+
+bool matches(const listed_lock& one, const list_options& how, wall_time at) {
+  if (one.first.holders + one.first.waiters == 0) return false;  // it has been released meanwhile
+  if (how.waiting && one.first.waiters == 0) return false;
+  if (!how.older_than) return true;
+  const auto& read = one.first.contenders;
+  return !read.empty() && read.front().holds && at - read.front().since > *how.older_than;
+}
+
+/// Waits until none of the nodes that have held the lock is in the queue any more.
+class departure {
+ public:
+  departure(const context& with, const queue& of) {
+    constexpr std::string_view permits = "leases/";
+    bool in_folder = false;
+    bool in_queue = false;
+    for (const auto& who : of.contenders) {
+      if (!who.holds) continue;
+      holders_.insert(who.node);
+      (who.node.starts_with(permits) ? in_folder : in_queue) = true;
+    }
+    if (in_folder) follow(with, of.path + "/leases", std::string{permits});
+    if (in_queue) follow(with, of.path, "");
+  }
+
+  bool wait(std::chrono::milliseconds timeout) {
+    std::unique_lock lock{guard_};
+    return moved_.wait_for(lock, timeout, [&] { return holders_.empty(); });
+  }
+
+ private:
+  /// @param prefix of the nodes that are seen there
+  void follow(const context& with, const std::string& path, std::string prefix) {
+    views_.push_back(std::make_unique<latchkey::queue_view>(
+        with.client, path,
+        [this, before = std::move(prefix)](const latchkey::queue_sighting& seen) { look(before, seen); }));
+  }
+
+  void look(const std::string& prefix, const latchkey::queue_sighting& seen) {
+    if (!seen.known) return;
+    std::set<std::string> there;
+    for (const auto& each : seen.places) there.insert(prefix + each.node);
+    const std::lock_guard lock{guard_};
+    std::erase_if(holders_, [&](const auto& node) {
+      const bool seen_here = prefix.empty() ? node.find('/') == node.npos : node.starts_with(prefix);
+      return seen_here && !there.contains(node);
+    });
+    if (holders_.empty()) moved_.notify_all();
+  }
+
+  std::mutex guard_;
+  std::condition_variable moved_;
+  std::set<std::string> holders_;                             // that have not been seen to go
+  std::vector<std::unique_ptr<latchkey::queue_view>> views_;  // last: their callbacks use the others
+};
+
+latchkey::leader_sighting see_leader(const context& with, const std::string& path) {
+  std::mutex guard;
+  std::condition_variable changed;
+  latchkey::leader_sighting seen;
+  const latchkey::leader_view view{with.client, path, [&](const latchkey::leader_sighting& what) {
+                                     const std::lock_guard lock{guard};
+                                     seen = what;
+                                     changed.notify_all();
+                                   }};
+  {
+    std::unique_lock lock{guard};
+    if (changed.wait_for(lock, with.time.left(), [&] { return seen.known; })) return seen;
+  }
+  read_queue(with, path, 1);  // throws if the leader's node may not be read
+  throw latchkey::error{latchkey::errc::unreachable, "who leads was not known in time; give it more with --timeout",
+                        path};
+}
+
+constexpr auto what_force_means =
+    "The next contender may be granted the lock as soon as the node is gone. Its owner, if it runs latchkey and is "
+    "alive,\nloses the lock about a round trip later; until then two holders may believe that they have it. A holder "
+    "of "
+    "Curator or\nkazoo is not told at all. Prefer latchkey ask, or ending the process.\n";
+
+}  // namespace
+
+exit_code show_status(const context& with, const std::string& path, std::size_t most) {
+  const auto found = read_queue(with, path, most);
+  with.out << (with.json ? json_of(found) : text_of(found, now()));
+  return exit_code::yes;
+}
+
+exit_code list_locks(const context& with, const list_options& how) {
+  auto found = latchkey::find_locks(with.client, how.root, {}, with.time.left());
+  if (how.names && !how.waiting && !how.older_than) {
+    for (const auto& each : found) with.out << (with.json ? json_of(each) : printable(each.path) + '\n');
+    return found.empty() ? exit_code::no : exit_code::yes;
+  }
+  auto all = read_first(with, std::move(found));
+  const auto at = now();
+  std::erase_if(all, [&](const listed_lock& each) { return !matches(each, how, at); });
+  if (!with.json && !how.names) {
+    with.out << text_of(all, at);
+  } else {
+    for (const auto& each : all) {
+      if (how.names) {
+        with.out << (with.json ? json_of(each.lock) : printable(each.lock.path) + '\n');
+      } else {
+        with.out << json_of(each);
+      }
+    }
+  }
+  return all.empty() ? exit_code::no : exit_code::yes;
+}
+
+exit_code ask(const context& with, const std::string& path, std::optional<std::chrono::milliseconds> wait) {
+  const auto before = read_queue(with, path);
+  std::size_t asked = 0;
+  bool moved = before.holders == 0;
+  if (!moved) {
+    std::optional<departure> leaving;
+    if (wait) leaving.emplace(with, before);
+    asked = latchkey::ask_to_release(with.client, path, with.time.left());
+    moved = asked == 0 || (leaving && leaving->wait(*wait));
+  }
+  if (with.json) {
+    with.out << json_of_asking(path, asked, moved);
+  } else if (before.holders == 0) {
+    with.out << printable(path) << ": not held\n";
+  } else {
+    with.out << fmt::format("{}: asked {} holder{} to release it{}\n", printable(path), asked, asked == 1 ? "" : "s",
+                            !wait   ? ""
+                            : moved ? "; released"
+                                    : "; not released in time");
+  }
+  return !wait || moved ? exit_code::yes : exit_code::no;
+}
+
+exit_code evict(const context& with, const evict_options& what) {
+  const auto before = read_queue(with, what.path);
+  const auto who = std::find_if(before.contenders.begin(), before.contenders.end(),
+                                [&](const contender& each) { return each.node == what.node; });
+  if (who == before.contenders.end()) {
+    std::cerr << fmt::format("latchkey: {} has no contender {}; latchkey status shows their names\n",
+                             printable(what.path), printable(what.node));
+    return exit_code::no;
+  }
+  if (!what.yes || (who->holds && !what.holder)) {
+    std::cerr << text_of(queue{what.path, {*who}, who->holds ? 1u : 0u, who->holds ? 0u : 1u}, now())
+              << what_force_means;
+    throw usage_error{who->holds ? "it holds the lock, and was not evicted; to delete its node, give --yes and --holder"
+                                 : "it was not evicted; to delete its node, give --yes"};
+  }
+  const bool evicted = latchkey::evict(with.client, what.path, what.node, with.time.left());
+  if (with.json) {
+    with.out << json_of_eviction(what.path, *who, evicted);
+  } else {
+    with.out << fmt::format("{}: {} {}\n", printable(what.path), evicted ? "evicted" : "had left:", name_of(*who));
+  }
+  return evicted ? exit_code::yes : exit_code::no;
+}
+
+exit_code check(const context& with, const latchkey::sequencer& what) {
+  const bool valid = latchkey::check_sequencer(with.client, what, with.time.left());
+  if (with.json) {
+    with.out << json_of(what, valid);
+  } else {
+    with.out << fmt::format("{}: {}\n", printable(what.node), valid ? "there" : "gone");
+  }
+  return valid ? exit_code::yes : exit_code::no;
+}
+
+exit_code show_leader(const context& with, const std::string& path) {
+  latchkey::leader_sighting seen{.known = true, .who = {}};
+  // A view would create a path that is missing.
+  if (read_queue(with, path, 0).holders > 0) seen = see_leader(with, path);
+  with.out << (with.json ? json_of(path, seen) : text_of(seen));
+  return seen.who ? exit_code::yes : exit_code::no;
+}
+
+}  // namespace command

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include <latchkey/error.hpp>
+#include <latchkey/log.hpp>
+
+#include "descriptor.hpp"
+#include "exit_code.hpp"
+#include "show.hpp"
+
+namespace command {
+namespace {
+
+constexpr std::size_t most_bytes_of_file = 64 * 1024;
+constexpr std::chrono::milliseconds longest = std::chrono::hours{24};
+
+usage_error cannot_read(const std::string& file, std::string_view why) {
+  return usage_error{fmt::format("cannot read {}: {}", printable(file), why)};
+}
+
+/// @returns the text of the file; nothing if it `may_be_missing`, and is.
+std::optional<std::string> read_file(const std::string& file, bool secret, bool may_be_missing) {
+  // A pipe without a writer does not keep us.
+  const descriptor open{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (open.number() < 0) {
+    if (may_be_missing && (errno == ENOENT || errno == EACCES)) return std::nullopt;
+    throw cannot_read(file, std::strerror(errno));
+  }
+  struct stat about {};
+  if (::fstat(open.number(), &about) != 0) throw cannot_read(file, std::strerror(errno));
+  if (!S_ISREG(about.st_mode)) throw cannot_read(file, "it is no regular file");
+  const auto mode = static_cast<unsigned>(about.st_mode & 07777);
+  if (secret && mode != 0600) {
+    throw usage_error{
+        fmt::format("the file of credentials {} has the mode {:04o}; give it the mode 0600, as with "
+                    "chmod 600, and change the credentials if others may have read them",
+                    printable(file), mode)};
+  }
+  std::string text(most_bytes_of_file + 1, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const auto got = ::read(open.number(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw cannot_read(file, std::strerror(errno));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  if (size > most_bytes_of_file) throw cannot_read(file, "it is larger than 64 KiB");
+  text.resize(size);
+  return text;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view space = " \t\r";
+  const auto first = text.find_first_not_of(space);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(space) - first + 1);
+}
+
+/// Calls `take` with each line, without the space around it, and its number. Empty lines and comments are left out.
+template <class Callable>
+void for_each_line(const std::string& text, Callable take) {
+  std::istringstream lines{text};
+  std::string line;
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    const auto content = trimmed(line);
+    if (!content.empty() && content.front() != '#') take(content, number);
+  }
+}
+
+/// A setting that comes from an option, the environment or the file.
+struct setting {
+  std::string settings::*member;
+  const char* variable;
+  std::string_view key;
+};
+
+constexpr std::array all_settings{setting{&settings::connect, "LATCHKEY_CONNECT", "connect"},
+                                  setting{&settings::auth_file, "LATCHKEY_AUTH_FILE", "auth-file"},
+                                  setting{&settings::session_timeout, "LATCHKEY_SESSION_TIMEOUT", "session-timeout"},
+                                  setting{&settings::label, "LATCHKEY_LABEL", "label"}};
+
+void fill_in_from_file(settings& given) {
+  const bool by_default = given.config.empty();
+  const auto file = by_default ? std::string{default_config_file} : given.config;
+  const auto text = read_file(file, false, by_default);
+  if (!text) return;
+  for_each_line(*text, [&](std::string_view line, std::size_t number) {
+    const auto equals = line.find('=');
+    const auto key = trimmed(line.substr(0, equals));
+    const auto* const known =
+        std::find_if(all_settings.begin(), all_settings.end(), [&](const auto& each) { return each.key == key; });
+    if (equals == line.npos || known == all_settings.end()) {
+      throw usage_error{
+          fmt::format("line {} of {} is no setting; write connect=, auth-file=, session-timeout= or "
+                      "label=, or # in front of a comment",
+                      number, printable(file))};
+    }
+    auto& member = given.*known->member;
+    if (member.empty()) member = trimmed(line.substr(equals + 1));
+  });
+}
+
+}  // namespace
+
+std::chrono::milliseconds parse_duration(std::string_view text) {
+  struct unit {
+    std::string_view name;
+    double milliseconds;
+  };
+  constexpr std::array units{unit{"ms", 1}, unit{"s", 1000}, unit{"", 1000}, unit{"m", 60'000}, unit{"h", 3'600'000}};
+  double number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  const auto name = text.substr(static_cast<std::size_t>(end - text.data()));
+  const auto* const found =
+      std::find_if(units.begin(), units.end(), [&](const auto& each) { return each.name == name; });
+  const bool valid = code == std::errc{} && found != units.end() && number >= 0;
+  if (!valid || number * found->milliseconds > static_cast<double>(longest.count())) {
+    throw usage_error{
+        fmt::format("\"{}\" is no duration of at most a day; write it as 500ms, 10s, 5m or 1.5h", printable(text))};
+  }
+  return std::chrono::milliseconds{static_cast<std::int64_t>(number * found->milliseconds)};
+}
+
+void fill_in(settings& given, const std::function<const char*(const char*)>& environment) {
+  for (const auto& each : all_settings) {
+    const auto* const value = environment(each.variable);
+    auto& member = given.*each.member;
+    if (member.empty() && value != nullptr) member = value;
+  }
+  fill_in_from_file(given);
+}
+
+std::vector<latchkey::credentials> read_credentials(const std::string& file) {
+  std::vector<latchkey::credentials> all;
+  for_each_line(*read_file(file, true, false), [&](std::string_view line, std::size_t number) {
+    const auto colon = line.find(':');
+    if (colon == line.npos || colon == 0) {  // the line itself may be a password
+      throw usage_error{
+          fmt::format("line {} of {} has no scheme; write it as digest:user:password", number, printable(file))};
+    }
+    all.push_back({std::string{line.substr(0, colon)}, std::string{line.substr(colon + 1)}});
+  });
+  return all;
+}
+
+std::chrono::nanoseconds budget::left() const {
+  return std::max<std::chrono::nanoseconds>(end_ - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero());
+}
+
+std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time) {
+  if (with.connect.empty()) {
+    throw usage_error{
+        fmt::format("no ensemble is named; give its servers with -c, as zk1:2181,zk2:2181, in LATCHKEY_CONNECT, or as "
+                    "connect= in {}",
+                    default_config_file)};
+  }
+  latchkey::client_options options;
+  if (!with.session_timeout.empty()) options.session_timeout = parse_duration(with.session_timeout);
+  if (!with.auth_file.empty()) options.authentication = read_credentials(with.auth_file);
+  options.label = with.label;
+  options.connect_timeout =
+      std::clamp<std::chrono::milliseconds>(with.timeout, std::chrono::milliseconds{1}, options.connect_timeout);
+  options.close_timeout = std::chrono::seconds{1};  // it has nothing to delete
+  options.keep_lease_ready = false;
+  if (!with.verbose) latchkey::set_log_sink({});
+  auto client = std::make_unique<latchkey::client>(with.connect, std::move(options));
+  if (!client->wait_for_connection(time.left())) {
+    throw latchkey::error{
+        latchkey::errc::unreachable,
+        fmt::format("no server of {} has answered within {}; check the addresses, the servers and the network",
+                    printable(with.connect), age_of(with.timeout))};
+  }
+  return client;
+}
+
+}  // namespace command

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// How `latchkey` reaches the ensemble: from options, the environment and a file.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <latchkey/client.hpp>
+
+namespace command {
+
+inline constexpr const char* default_config_file = "/etc/latchkey.conf";
+
+/// As given by options; empty: not given.
+struct settings {
+  std::string connect;
+  std::string auth_file;
+  std::string session_timeout;
+  std::string label;
+  std::string config;  ///< the file; empty: the default one, which may be missing
+  std::chrono::milliseconds timeout = std::chrono::seconds{10};
+  bool verbose = false;
+};
+
+/// @returns "1.5s", "500ms", "2m", "1h", or "10" (seconds) as a duration of at most a day.
+/// @throws usage_error for other text
+std::chrono::milliseconds parse_duration(std::string_view text);
+
+/// Fills in what was not given: from the environment, else from the file.
+/// @param environment as `std::getenv` @throws usage_error
+void fill_in(settings& given, const std::function<const char*(const char*)>& environment);
+
+/// @returns the credentials of a file with a line "scheme:data" for each, as "digest:user:password".
+/// @throws usage_error if others than its owner may read or write it (its mode is not 0600), and for other lines
+std::vector<latchkey::credentials> read_credentials(const std::string& file);
+
+/// The time that a command may take.
+class budget {
+ public:
+  explicit budget(std::chrono::milliseconds whole) : end_{std::chrono::steady_clock::now() + whole} {}
+  /// @returns zero when it is over.
+  std::chrono::nanoseconds left() const;
+
+ private:
+  std::chrono::steady_clock::time_point end_;
+};
+
+/// @returns a client that is connected. @throws usage_error, latchkey::error
+std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time);
+
+}  // namespace command

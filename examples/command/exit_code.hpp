@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the exit code of `latchkey` says.
+
+#include <stdexcept>
+
+#include <latchkey/error.hpp>
+
+namespace command {
+
+/// The numbers above 2 are those of sysexits.h, and of env(1).
+enum class exit_code {
+  yes = 0,           ///< done; yes
+  no = 1,            ///< not moved in time; nothing matches; the node is gone; no candidate leads
+  usage = 2,         ///< arguments, a path, a sequencer, a settings file or its mode are wrong: nothing was done
+  unavailable = 69,  ///< the ensemble was not reached, or did not answer in time
+  denied = 77,       ///< the ensemble refused the credentials, or an ACL denies the request
+  failed = 125,      ///< any other failure
+};
+
+/// Arguments that are wrong. The text says what to do.
+class usage_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// @returns the exit code for a failure of the library.
+inline exit_code code_of(latchkey::errc what) noexcept {
+  using latchkey::errc;
+  switch (what) {
+    case errc::bad_connect_string:
+    case errc::bad_path:
+    case errc::bad_option:
+    case errc::session_timeout_refused:
+      return exit_code::usage;
+    case errc::unresolvable_host:
+    case errc::unreachable:
+      return exit_code::unavailable;
+    case errc::authentication_failed:
+    case errc::not_authorized:
+      return exit_code::denied;
+    case errc::closed:
+    case errc::lock_destroyed:
+    case errc::parent_is_ephemeral:
+    case errc::queue_exhausted:
+    case errc::lock_lost:
+    case errc::place_lost:
+    case errc::unsupported:
+    case errc::refused:
+    case errc::too_large:
+    case errc::contract_mismatch:
+    case errc::data_lost:
+      break;
+  }
+  return exit_code::failed;
+}
+
+}  // namespace command

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// latchkey: looks at the locks of an ensemble, and gets one back. Built on the public headers of the library alone.
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <latchkey/version.hpp>
+
+#include "commands.hpp"
+#include "completion.hpp"
+#include "connection.hpp"
+#include "exit_code.hpp"
+#include "show.hpp"
+
+namespace {
+
+using command::context;
+using command::exit_code;
+
+/// All that the command line can say.
+struct arguments {
+  command::settings connection;
+  bool json = false;
+  std::string path;
+  std::size_t most = 100;
+  command::list_options list;
+  std::optional<std::chrono::milliseconds> wait;
+  command::evict_options evict;
+  std::string sequencer;
+  bool follow = false;
+  std::string shell;
+};
+
+void describe_connection(CLI::App& app, arguments& to) {
+  auto& set = to.connection;
+  app.add_option("-c,--connect", set.connect,
+                 "The servers, as zk1:2181,zk2:2181/chroot; else LATCHKEY_CONNECT, or connect= of the settings file");
+  app.add_option("--auth-file", set.auth_file,
+                 "A file with credentials, a line each as digest:user:password, of mode 0600; else LATCHKEY_AUTH_FILE");
+  app.add_option("-T,--session-timeout", set.session_timeout, "Of the session; else LATCHKEY_SESSION_TIMEOUT, or 10s");
+  app.add_option("--label", set.label, "The name of this client in its log; else LATCHKEY_LABEL");
+  app.add_option("--config", set.config, "The settings file; default: /etc/latchkey.conf");
+  app.add_option_function<std::string>(
+      "--timeout", [&set](const std::string& text) { set.timeout = command::parse_duration(text); },
+      "How long the ensemble may take to answer; default: 10s");
+  app.add_flag("--json", to.json, "Print JSON, an object a line");
+  app.add_flag("-v,--verbose", set.verbose, "Print the log of the library to the standard error");
+}
+
+void describe_commands(CLI::App& app, arguments& to) {
+  auto* status = app.add_subcommand("status", "Show who holds a lock, who waits, and since when");
+  status->add_option("path", to.path, "Of the lock")->required();
+  status->add_option("--most", to.most, "Read so many contenders, and count the others; default: 100")
+      ->check(CLI::NonNegativeNumber);
+
+  auto* list = app.add_subcommand("list", "List the locks that are held or waited for; exit code 1 if none matches");
+  list->add_option("path", to.list.root, "Those below it, and itself; default: /");
+  list->add_flag("--names", to.list.names, "Print the paths only");
+  list->add_flag("--waiting", to.list.waiting, "Those that a contender waits for");
+  list->add_option_function<std::string>(
+      "--older-than", [&to](const std::string& text) { to.list.older_than = command::parse_duration(text); },
+      "Those whose first holder has held for longer, as 10m");
+
+  auto* ask = app.add_subcommand("ask", "Ask the holders of a lock to release it");
+  ask->add_option("path", to.path, "Of the lock")->required();
+  ask->add_option_function<std::string>(
+      "--wait", [&to](const std::string& text) { to.wait = command::parse_duration(text); },
+      "Wait so long until they have released it; exit code 1 if they have not");
+
+  auto* evict = app.add_subcommand("evict", "Delete the node of a contender by force");
+  evict->add_option("path", to.evict.path, "Of the lock")->required();
+  evict->add_option("node", to.evict.node, "Its name, as status shows it")->required();
+  evict->add_flag("--yes", to.evict.yes, "Do it; without this, say what it means");
+  evict->add_flag("--holder", to.evict.holder, "Also if it holds the lock");
+
+  auto* check = app.add_subcommand("check", "Ask a quorum whether the holder who sent a sequencer is still there");
+  check->add_option("sequencer", to.sequencer, "As to_string(sequencer) prints it: lk1:...")->required();
+
+  auto* leader = app.add_subcommand("leader", "Show who leads an election; exit code 1 if no candidate does");
+  leader->add_option("path", to.path, "Of the election")->required();
+  leader->add_flag("--follow", to.follow, "Go on with each change, until a signal; creates a path that is missing");
+
+  auto* completion = app.add_subcommand("completion", "Print a script that completes command lines in a shell");
+  completion->add_option("shell", to.shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+}
+
+latchkey::sequencer sequencer_of(const std::string& text) try {
+  return latchkey::parse_sequencer(text);
+} catch (const std::invalid_argument& wrong) {
+  throw command::usage_error{wrong.what()};
+}
+
+exit_code run(const CLI::App& app, arguments& with) {
+  const auto& name = app.get_subcommands().front()->get_name();
+  if (name == "completion") {
+    std::cout << command::completion_for(with.shell, app);
+    return exit_code::yes;
+  }
+  std::optional<latchkey::sequencer> sequencer;
+  if (name == "check") sequencer = sequencer_of(with.sequencer);
+  if (with.follow) command::block_ending_signals();
+  command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
+  const command::budget time{with.connection.timeout};
+  const auto client = command::connect(with.connection, time);
+  const context here{*client, time, std::cout, with.json};
+  if (name == "status") return command::show_status(here, with.path, with.most);
+  if (name == "list") return command::list_locks(here, with.list);
+  if (name == "ask") return command::ask(here, with.path, with.wait);
+  if (name == "evict") return command::evict(here, with.evict);
+  if (name == "check") return command::check(here, *sequencer);
+  return with.follow ? command::follow_leader(here, with.path) : command::show_leader(here, with.path);
+}
+
+exit_code fail(const std::string& what, exit_code code) {
+  std::cerr << "latchkey: " << command::printable(what) << '\n';
+  return code;
+}
+
+/// @returns the exit code, whatever happens.
+exit_code run_safely(CLI::App& app, arguments& with, int argc, char** argv) try {
+  app.parse(argc, argv);
+  const auto code = run(app, with);
+  std::cout.flush();
+  return std::cout ? code : fail("the output could not be written", exit_code::failed);
+} catch (const CLI::ParseError& wrong) {
+  if (wrong.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {  // --help, --version
+    app.exit(wrong);
+    return exit_code::yes;
+  }
+  return fail(fmt::format("{}; see latchkey --help", wrong.what()), exit_code::usage);
+} catch (const command::usage_error& wrong) {
+  return fail(wrong.what(), exit_code::usage);
+} catch (const latchkey::error& failed) {
+  return fail(failed.what(), command::code_of(static_cast<latchkey::errc>(failed.code().value())));
+} catch (const std::exception& failed) {
+  return fail(failed.what(), exit_code::failed);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  arguments given;
+  CLI::App app{"Look at the locks of a ZooKeeper ensemble, and get one back", "latchkey"};
+  app.set_version_flag("--version", fmt::format("latchkey {}.{}.{}", LATCHKEY_VERSION_MAJOR, LATCHKEY_VERSION_MINOR,
+                                                LATCHKEY_VERSION_PATCH));
+  app.require_subcommand(1);
+  app.fallthrough();
+  describe_connection(app, given);
+  describe_commands(app, given);
+  return static_cast<int>(run_safely(app, given, argc, argv));
+}
