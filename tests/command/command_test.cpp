@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The program `latchkey` on a real server: what it prints, and how it ends.
+
+#include <doctest/doctest.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <latchkey/election.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/queue_snapshot.hpp>
+#include <latchkey/semaphore.hpp>
+#include <latchkey/sequencer.hpp>
+#include <latchkey/testing/child_process.hpp>
+#include <latchkey/testing/proxy.hpp>
+#include <latchkey/testing/raw_client.hpp>
+
+#include "announced_ensemble.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr auto time_to_end = 60s;
+
+ensemble& servers() {
+  static announced_ensemble all{{.servers = 1}};
+  return all;
+}
+
+std::string fresh_path() {
+  static int count = 0;
+  return "/command/" + std::to_string(++count);
+}
+
+class temporary_folder {
+ public:
+  temporary_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "latchkey-command-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~temporary_folder() { std::filesystem::remove_all(path_); }
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  /// @returns the path of a file with that text.
+  std::string file(const std::string& name, const std::string& text, mode_t mode) const {
+    const auto file = path_ / name;
+    std::ofstream{file} << text;
+    REQUIRE(::chmod(file.c_str(), mode) == 0);
+    return file.string();
+  }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A run of the program.
+class run {
+ public:
+  explicit run(std::vector<std::string> arguments) {
+    for (const auto* variable : {"CONNECT", "AUTH_FILE", "SESSION_TIMEOUT", "LABEL"})
+      ::unsetenv((std::string{"LATCHKEY_"} + variable).c_str());
+    arguments.insert(arguments.begin(), LATCHKEY_COMMAND);
+    child_.start(arguments, {.log = folder_ / "err"});
+  }
+
+  std::optional<std::string> hear() { return child_.hear(time_to_end); }
+  void signal(int number) { child_.signal(number); }
+
+  /// Waits for its end. @returns "exit code 0"
+  std::string end() {
+    while (const auto line = child_.hear(time_to_end)) out += *line + '\n';
+    const auto how = child_.wait(time_to_end).value_or("it has not ended");
+    std::ifstream file{folder_ / "err"};
+    err.assign(std::istreambuf_iterator<char>{file}, {});
+    return how;
+  }
+
+  std::string out{};
+  std::string err{};
+
+ private:
+  temporary_folder folder_;
+  child_process child_;
+};
+
+/// Runs it to its end, connected to the server.
+struct result {
+  explicit result(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"-c", servers().connect_string()});
+    run one{std::move(arguments)};
+    how = one.end();
+    out = one.out;
+    err = one.err;
+  }
+  json object() const { return json::parse(out); }
+
+  std::string how;
+  std::string out;
+  std::string err;
+};
+
+bool has(const std::string& text, std::string_view what) { return text.find(what) != std::string::npos; }
+
+client_options labelled(std::string label) {
+  client_options made;
+  made.label = std::move(label);
+  return made;
+}
+
+template <class Predicate>
+bool eventually(Predicate pred) {
+  const auto end = std::chrono::steady_clock::now() + time_to_end;
+  while (!pred()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+bool queued(client& through, const std::string& path, std::size_t count) {
+  return eventually([&] { return queue_snapshot{through, path}.contenders().size() == count; });
+}
+
+/// A lock that one client holds, and another waits for.
+struct contended_lock {
+  std::string path = fresh_path();
+  client one{servers().connect_string(), labelled("one")};
+  client two{servers().connect_string(), labelled("two")};
+  mutex of_one{one, path};
+  mutex of_two{two, path};
+  guard held = of_one.acquire();
+  std::future<guard> next = std::async(std::launch::async, [this] { return of_two.acquire(); });
+
+  contended_lock() { REQUIRE(queued(one, path, 2)); }
+  ~contended_lock() { held.release(); }
+  contended_lock(const contended_lock&) = delete;
+  contended_lock& operator=(const contended_lock&) = delete;
+
+  std::string node_of(std::size_t index) { return queue_snapshot{one, path}.contenders()[index].node; }
+};
+
+const std::string done = "exit code 0";
+const std::string no = "exit code 1";
+const std::string usage = "exit code 2";
+const std::string unavailable = "exit code 69";
+const std::string denied = "exit code 77";
+
+}  // namespace
+
+TEST_CASE("status shows the holder and the waiters, as text and as JSON") {
+  contended_lock lock;
+  const result text{{"status", lock.path}};
+  CHECK(text.how == done);
+  CHECK(text.err.empty());
+  CHECK(text.out.starts_with(lock.path + ": held for "));
+  CHECK(has(text.out, "1 waiting\n  HOLDS  lock  one@"));
+  CHECK(has(text.out, "\n  waits  lock  two@"));
+  CHECK(has(text.out, " pid " + std::to_string(::getpid()) + " "));
+  CHECK(has(text.out, lock.node_of(0)));
+  const result object{{"--json", "status", lock.path}};
+  CHECK(object.how == done);
+  const auto read = object.object();
+  CHECK(read["path"] == lock.path);
+  CHECK(read["holders"] == 1);
+  CHECK(read["waiters"] == 1);
+  CHECK(read["contenders"][0]["label"] == "one");
+  CHECK(read["contenders"][1]["holds"] == false);
+  const auto first = result{{"status", "--json", "--most", "1", lock.path}}.object();
+  CHECK(first["contenders"].size() == 1);
+  CHECK(first["waiters"] == 1);
+}
+
+TEST_CASE("status of a path that is not there says that it is not held, and does not create it") {
+  const auto path = fresh_path();
+  const result text{{"status", path}};
+  CHECK(text.how == done);
+  CHECK(text.out == path + ": not held\n");
+  CHECK_FALSE(servers().exists(path));
+}
+
+TEST_CASE("list finds the locks below a path, and ends with 1 if none matches") {
+  const auto root = fresh_path();
+  const result none{{"list", root}};
+  CHECK(none.how == no);
+  CHECK(none.out.empty());
+  CHECK(none.err.empty());
+  client owner{servers().connect_string(), labelled("owner")};
+  mutex held{owner, root + "/a/held"};
+  semaphore permits{owner, root + "/permits", 3};
+  const auto guard = held.acquire();
+  const auto two = permits.acquire(2);
+  const result text{{"list", root}};
+  CHECK(text.how == done);
+  CHECK(std::count(text.out.begin(), text.out.end(), '\n') == 2);
+  CHECK(has(text.out, root + "/a/held   lock    owner@"));
+  CHECK(has(text.out, root + "/permits  permit  owner@"));
+  CHECK(has(text.out, " and 1 more  held for "));
+  const result names{{"list", "--names", root}};
+  CHECK(names.out == root + "/a/held\n" + root + "/permits\n");
+  std::istringstream lines{result{{"list", "--json", root}}.out};
+  std::string line;
+  REQUIRE(std::getline(lines, line));
+  CHECK(json::parse(line)["holder"]["label"] == "owner");
+  REQUIRE(std::getline(lines, line));
+  CHECK(json::parse(line)["holders"] == 2);
+  CHECK(json::parse(line)["semaphore"] == true);
+  CHECK(result{{"list", "--waiting", root}}.how == no);
+  CHECK(result{{"list", "--older-than", "1h", root}}.how == no);
+  CHECK(result{{"list", "--older-than", "0", "--names", root}}.out == names.out);
+}
+
+TEST_CASE("list --waiting shows the locks that a contender waits for") {
+  contended_lock lock;
+  const result waiting{{"list", "--waiting", "--names", lock.path}};
+  CHECK(waiting.how == done);
+  CHECK(waiting.out == lock.path + "\n");
+}
+
+TEST_CASE("ask tells the holder, and waits until it has released the lock") {
+  contended_lock lock;
+  run asks{{"ask", lock.path, "--wait", "50s", "-c", servers().connect_string()}};
+  CHECK(eventually([&] { return lock.held.grant().asked_to_release(); }));
+  lock.held.release();
+  CHECK(asks.end() == done);
+  CHECK(asks.out == lock.path + ": asked 1 holder to release it; released\n");
+  CHECK(lock.next.get());
+}
+
+TEST_CASE("ask --wait ends with 1 if the holder does not comply, and with 0 without a holder") {
+  contended_lock lock;
+  const result asked{{"ask", lock.path, "--wait", "300ms"}};
+  CHECK(asked.how == no);
+  CHECK(asked.out == lock.path + ": asked 1 holder to release it; not released in time\n");
+  CHECK(lock.held);
+  const auto read = result{{"ask", "--json", lock.path}}.object();
+  CHECK(read["asked"] == 1);
+  CHECK(read["moved"] == false);
+  const auto free = fresh_path();
+  const result nobody{{"ask", free, "--wait", "50s"}};
+  CHECK(nobody.how == done);
+  CHECK(nobody.out == free + ": not held\n");
+}
+
+TEST_CASE("ask --wait knows when permits have been given back") {
+  const auto path = fresh_path();
+  client owner{servers().connect_string()};
+  semaphore permits{owner, path, 2};
+  auto held = permits.acquire();
+  run asked{{"ask", path, "--wait", "50s", "-c", servers().connect_string()}};
+  CHECK(eventually([&] { return held.grant().asked_to_release(); }));
+  held.release();
+  CHECK(asked.end() == done);
+  CHECK(asked.out == path + ": asked 1 holder to release it; released\n");
+}
+
+TEST_CASE("evict deletes a waiter's node with --yes only, and says what force means without it") {
+  contended_lock lock;
+  const auto waiter = lock.node_of(1);
+  const result warned{{"evict", lock.path, waiter}};
+  CHECK(warned.how == usage);
+  CHECK(warned.out.empty());
+  CHECK(has(warned.err, "two holders may believe"));
+  CHECK(has(warned.err, "two@"));
+  CHECK(has(warned.err, "give --yes\n"));
+  CHECK(lock.node_of(1) == waiter);
+  const result evicted{{"evict", lock.path, waiter, "--yes"}};
+  CHECK(evicted.how == done);
+  CHECK(evicted.out.starts_with(lock.path + ": evicted two@"));
+  CHECK_FALSE(servers().exists(lock.path + "/" + waiter));
+  CHECK(result{{"evict", lock.path, waiter, "--yes"}}.how == no);
+}
+
+TEST_CASE("evict deletes the holder's node with --holder only") {
+  contended_lock lock;
+  const auto holder = lock.node_of(0);
+  const result refused{{"evict", lock.path, holder, "--yes"}};
+  CHECK(refused.how == usage);
+  CHECK(has(refused.err, "give --yes and --holder"));
+  CHECK(lock.held);
+  const result evicted{{"evict", lock.path, holder, "--yes", "--holder", "--json"}};
+  CHECK(evicted.how == done);
+  CHECK(evicted.object()["contender"]["node"] == holder);
+  CHECK(evicted.object()["evicted"] == true);
+  CHECK(lock.next.get());
+}
+
+TEST_CASE("evict of a node that is no contender's deletes nothing") {
+  const auto path = fresh_path();
+  servers().create_all(path + "/config");
+  CHECK(result{{"evict", path, "config", "--yes", "--holder"}}.how == no);
+  CHECK(result{{"evict", path, "../config", "--yes", "--holder"}}.how == no);
+  CHECK(result{{"evict", path, "x-lock-0000000001", "--yes"}}.how == no);
+  CHECK(servers().exists(path + "/config"));
+}
+
+TEST_CASE("check says whether the place of a sequencer is still there") {
+  client owner{servers().connect_string()};
+  mutex lock{owner, fresh_path()};
+  auto held = lock.acquire();
+  const auto text = to_string(sequencer_of(held.grant()));
+  const result valid{{"check", text}};
+  CHECK(valid.how == done);
+  CHECK(valid.out.ends_with(": there\n"));
+  const auto read = result{{"check", text, "--json"}}.object();
+  CHECK(read["valid"] == true);
+  CHECK(read["exclusive"] == true);
+  CHECK(read["token"] == to_string(held.fence()));
+  held.release();
+  REQUIRE(queued(owner, lock.path(), 0));
+  const result gone{{"check", text}};
+  CHECK(gone.how == no);
+  CHECK(gone.out.ends_with(": gone\n"));
+  CHECK(result{{"check", "lk1:nonsense"}}.how == usage);
+}
+
+TEST_CASE("leader says who leads, and ends with 1 if no candidate does") {
+  const auto path = fresh_path();
+  const result none{{"leader", path}};
+  CHECK(none.how == no);
+  CHECK(none.out == "no candidate leads\n");
+  CHECK_FALSE(servers().exists(path));
+  client owner{servers().connect_string()};
+  election stands{owner, path, {.id = "ann"}};
+  const auto leads = stands.acquire();
+  const result ann{{"leader", path}};
+  CHECK(ann.how == done);
+  CHECK(ann.out == "ann  term " + to_string(leads.fence()) + "\n");
+  const auto read = result{{"leader", path, "--json"}}.object();
+  CHECK(read["who"]["id"] == "ann");
+  CHECK(read["known"] == true);
+}
+
+TEST_CASE("leader --follow prints each change, and ends with 0 at a signal") {
+  const auto path = fresh_path();
+  client owner{servers().connect_string()};
+  election stands{owner, path, {.id = "ann"}};
+  auto leads = stands.acquire();
+  run follows{{"leader", path, "--follow", "-c", servers().connect_string()}};
+  CHECK(has(follows.hear().value_or(""), "Z  ann  term " + to_string(leads.fence())));
+  leads.release();
+  CHECK(has(follows.hear().value_or(""), "Z  no candidate leads"));
+  leads = stands.acquire();
+  CHECK(has(follows.hear().value_or(""), "Z  ann  term " + to_string(leads.fence())));
+  follows.signal(SIGTERM);
+  CHECK(follows.end() == done);
+  CHECK(follows.out.empty());
+  CHECK(follows.err.empty());
+}
+
+TEST_CASE("wrong arguments end with 2, and say so on the standard error") {
+  const auto path = fresh_path();
+  const std::vector<std::vector<std::string>> all{{},
+                                                  {"stauts", path},
+                                                  {"status"},
+                                                  {"status", path, "more"},
+                                                  {"status", "no/slash"},
+                                                  {"status", "/"},
+                                                  {"status", path, "--most", "-1"},
+                                                  {"status", path, "--timeout", "soon"},
+                                                  {"status", path, "-T", "1ms"},
+                                                  {"list", path, "--older-than", "1y"},
+                                                  {"list", "//"},
+                                                  {"ask", path, "--wait"},
+                                                  {"evict", path},
+                                                  {"check"},
+                                                  {"leader", "x"},
+                                                  {"completion", "csh"},
+                                                  {"status", path, "--config", "/not/there"},
+                                                  {"status", path, "--auth-file", "/not/there"}};
+  for (const auto& arguments : all) {
+    CAPTURE(json(arguments).dump());
+    const result wrong{arguments};
+    CHECK(wrong.how == usage);
+    CHECK(wrong.out.empty());
+    CHECK(wrong.err.starts_with("latchkey: "));
+    CHECK(std::count(wrong.err.begin(), wrong.err.end(), '\n') == 1);
+  }
+  run nowhere{{"status", path}};
+  CHECK(nowhere.end() == usage);
+  CHECK(has(nowhere.err, "LATCHKEY_CONNECT"));
+  run bad{{"status", path, "-c", "zk1:port"}};
+  CHECK(bad.end() == usage);
+}
+
+TEST_CASE("help and version are printed, and end with 0") {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{"--help"}, {"evict", "--help"}, {"--version"}}) {
+    run asked{arguments};
+    CHECK(asked.end() == done);
+    CHECK_FALSE(asked.out.empty());
+    CHECK(asked.err.empty());
+  }
+}
+
+TEST_CASE("an ensemble that does not answer ends every command with 69, in time") {
+  const auto path = fresh_path();
+  proxy frozen{servers().addresses()};
+  frozen.black_hole();
+  const std::vector<std::vector<std::string>> all{{"status", path},
+                                                  {"list"},
+                                                  {"ask", path},
+                                                  {"evict", path, "x-lock-0000000001"},
+                                                  {"check", "lk1:000000000000002a00000001:/x/x-lock-0000000001"},
+                                                  {"leader", path},
+                                                  {"leader", path, "--follow"}};
+  const auto ends = [&](std::vector<std::string> arguments, const std::string& where) {
+    arguments.insert(arguments.end(), {"--timeout", "300ms", "-c", where});
+    CAPTURE(json(arguments).dump());
+    run one{arguments};
+    CHECK(one.end() == unavailable);
+    CHECK(one.out.empty());
+    CHECK(has(one.err, "check the addresses"));
+  };
+  for (const auto& arguments : all) ends(arguments, frozen.connect_string());
+  for (const auto* where : {"127.0.0.1:1", "host.invalid:2181"}) {
+    run one{{"status", path, "--timeout", "300ms", "-c", where}};
+    CHECK(one.end() == unavailable);
+    CHECK(one.err.starts_with("latchkey: "));
+  }
+}
+
+TEST_CASE("credentials come from a file of mode 0600, and without them an ACL denies") {
+  const auto path = fresh_path();
+  auto options = labelled("owner");
+  options.authentication = {{"digest", "billing:secret"}};
+  options.acl = {{"auth", "", "cdrwa"}};
+  client owner{servers().connect_string(), options};
+  servers().create_all("/command");
+  mutex lock{owner, path};
+  const auto held = lock.acquire();
+  const result refused{{"status", path}};
+  CHECK(refused.how == denied);
+  CHECK(refused.out.empty());
+  const temporary_folder folder;
+  const std::string text = "digest:billing:secret\n";
+  const auto file = folder.file("auth", text, 0600);
+  const result allowed{{"status", path, "--auth-file", file}};
+  CHECK(allowed.how == done);
+  CHECK(has(allowed.out, "owner@"));
+  const result open{{"status", path, "--auth-file", folder.file("open", text, 0640)}};
+  CHECK(open.how == usage);
+  CHECK(has(open.err, "chmod 600"));
+  CHECK_FALSE(has(open.err, "secret"));
+  const result unknown{{"status", path, "--auth-file", folder.file("unknown", "no-such-scheme:secret\n", 0600)}};
+  CHECK(unknown.how == denied);
+  CHECK_FALSE(has(unknown.err, "secret"));
+  const auto settings =
+      folder.file("conf", "connect=" + servers().connect_string() + "\nauth-file=" + file + "\n", 0644);
+  run configured{{"status", path, "--config", settings}};
+  CHECK(configured.end() == done);
+}
+
+TEST_CASE("what hostile nodes say is escaped, also in names") {
+  const auto path = fresh_path();
+  servers().create_all(path);
+  raw_client foreign{servers().address(0)};
+  foreign.sync();
+  const std::string data = "\x1b[2J\xff" + std::string(4000, '\x01') + std::string(4000, '\n');
+  foreign.create(path + "/\xe2\x80\xae-lock-", data, create_mode::ephemeral_sequential);
+  const result text{{"status", path}};
+  CHECK(text.how == done);
+  const auto is_plain = [](char c) { return c == '\n' || (c >= ' ' && c < '\x7f'); };
+  CHECK(std::all_of(text.out.begin(), text.out.end(), is_plain));
+  CHECK(std::count(text.out.begin(), text.out.end(), '\n') == 2);
+  const result object{{"status", path, "--json"}};
+  CHECK(std::all_of(object.out.begin(), object.out.end(), is_plain));
+  const auto who = object.object()["contenders"][0];
+  CHECK(who["data_cut"] == true);
+  const result evicted{{"evict", path, who["node"].get<std::string>(), "--yes", "--holder"}};
+  CHECK(evicted.how == done);
+  CHECK(std::all_of(evicted.out.begin(), evicted.out.end(), is_plain));
+}
+
+TEST_CASE("the completion for bash completes commands and paths, and runs nothing that a path says") {
+  const temporary_folder folder;
+  const std::string root = "/completion/" + std::to_string(::getpid());
+  const auto trap = folder / "trap";
+  client owner{servers().connect_string()};
+  mutex lock{owner, root + "/$(touch${IFS}trap)"};
+  const auto held = lock.acquire();
+  std::filesystem::create_symlink(LATCHKEY_COMMAND, folder / "latchkey");
+  const auto script = folder.file("test",
+                                  "cd " + (folder / "").string() + "\nPATH=$PWD:$PATH\nexport LATCHKEY_CONNECT=" +
+                                      servers().connect_string() + "\nsource <(latchkey completion bash)\n" +
+                                      "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _latchkey;"
+                                      " printf '%s\\n' \"${COMPREPLY[@]}\"; }\n"
+                                      "try latchkey sta\ntry latchkey -c x ev\ntry latchkey list --na\n"
+                                      "try latchkey status " +
+                                      root + "\n",
+                                  0644);
+  child_process bash{{"/bin/bash", script}};
+  std::vector<std::string> said;
+  while (const auto line = bash.hear(time_to_end)) said.push_back(*line);
+  CHECK(bash.wait(time_to_end) == done);
+  REQUIRE(said.size() == 4);
+  CHECK(said[0] == "status");
+  CHECK(said[1] == "evict");
+  CHECK(said[2] == "--names");
+  CHECK(said[3] == root + "/\\$\\(touch\\$\\{IFS\\}trap\\)");
+  CHECK_FALSE(std::filesystem::exists(trap));
+}
+
+}  // namespace latchkey::testing
