@@ -52,7 +52,7 @@ class LatchkeyConan(ConanFile):
         toolchain.cache_variables["CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES"] = headers
         toolchain.preprocessor_definitions["THREADED"] = "1"
         toolchain.cache_variables["LATCHKEY_FIBERS"] = bool(self.options.fibers)
-        for part in ("SIMULATION", "TESTCLUSTER", "TESTS", "EXAMPLES"):
+        for part in ("SIMULATION", "TESTCLUSTER", "COMMAND", "TESTS", "EXAMPLES"):
             toolchain.cache_variables[f"LATCHKEY_BUILD_{part}"] = False
         toolchain.generate()
         dependencies = CMakeDeps(self)

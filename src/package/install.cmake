@@ -46,6 +46,15 @@ if(TARGET latchkey_testcluster)
   install(TARGETS testcluster RUNTIME COMPONENT testcluster)
   install(FILES testcluster/latchkey-testcluster.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT testcluster)
 endif()
+if(TARGET latchkey_command)
+  set_target_properties(latchkey_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS latchkey_command RUNTIME COMPONENT tools)
+  install(FILES examples/command/latchkey.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT tools)
+  if(NOT CMAKE_CROSSCOMPILING) # the program writes it
+    install(FILES "$<TARGET_FILE_DIR:latchkey_command>/completion.bash" RENAME latchkey
+      DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT tools)
+  endif()
+endif()
 configure_package_config_file(src/package/latchkey-config.cmake.in latchkey-config.cmake
   INSTALL_DESTINATION "${latchkey_config_dir}" NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(latchkey-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -3,6 +3,7 @@
 set(runtime_package "liblatchkey${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
 set(development_package liblatchkey-dev)
 set(testcluster_package latchkey-testcluster)
+set(tools_package latchkey-tools)
 
 # Only a shared library has something to run with.
 set(CPACK_COMPONENTS_ALL development)
@@ -11,6 +12,9 @@ if(NOT LATCHKEY_IS_STATIC)
 endif()
 if(TARGET latchkey_testcluster)
   list(APPEND CPACK_COMPONENTS_ALL testcluster)
+endif()
+if(TARGET latchkey_command)
+  list(APPEND CPACK_COMPONENTS_ALL tools)
 endif()
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   set(doc_dir "${CMAKE_INSTALL_DATADIR}/doc/${${component}_package}")
@@ -39,6 +43,7 @@ set(CPACK_PACKAGE_CONTACT "The maintainers of latchkey <maintainers@latchkey.inv
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}") # for the command: the library is in another package
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_STRIP_FILES ON)
 
@@ -53,6 +58,15 @@ set(CPACK_DEBIAN_TESTCLUSTER_PACKAGE_SECTION devel)
 set(CPACK_COMPONENT_TESTCLUSTER_DESCRIPTION "A local ensemble with faults, for tests: a library and a program.")
 set(CPACK_DEBIAN_TESTCLUSTER_PACKAGE_DEPENDS "libzookeeper-java, default-jre-headless | java8-runtime-headless")
 set(CPACK_DEBIAN_TESTCLUSTER_PACKAGE_RECOMMENDS "${development_package}") # its file for find_package
+
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION admin)
+set(CPACK_COMPONENT_TOOLS_DESCRIPTION "The command latchkey, which shows the locks of an ensemble, and gets one back.")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "${runtime_package} (= ${PROJECT_VERSION})")
+if(TARGET latchkey_command AND CMAKE_INSTALL_PREFIX STREQUAL "/usr") # elsewhere the file would not be read
+  install(FILES examples/command/latchkey.conf DESTINATION /etc COMPONENT tools)
+  set(CPACK_SET_DESTDIR ON) # a file outside of the prefix
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_CONTROL_EXTRA "${CMAKE_CURRENT_SOURCE_DIR}/src/package/conffiles")
+endif()
 if(PROJECT_IS_TOP_LEVEL AND NOT LATCHKEY_IS_STATIC)
   include(CPack)
 endif()

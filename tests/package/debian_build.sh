@@ -37,7 +37,7 @@ expect() {
 
 latchkey=$(find "$work/root/usr/lib" -name 'liblatchkey.so.*.*.*')
 testcluster=$(find "$work/root/usr/lib" -name 'liblatchkey_testcluster.so.*.*.*')
-program=$work/root/usr/bin/latchkey-testcluster
+programs=("$work/root/usr/bin/latchkey-testcluster" "$work/root/usr/bin/latchkey")
 
 # Inline functions call throw_destroyed, and the simulated ensemble the other ones of detail, as it runs what is a thread
 # of a client elsewhere. The rest are constructors that take a part of latchkey.
@@ -70,14 +70,14 @@ for library in "$latchkey" "$testcluster"; do
   expect "$soname" "${name%%.so*}.so.$version" "soname of $name"
 done
 
-for file in "$latchkey" "$testcluster" "$program"; do
+for file in "$latchkey" "$testcluster" "${programs[@]}"; do
   name=$(basename "$file")
   segments=$(readelf --segments --wide "$file")
   expect "$(awk '$1 == "GNU_STACK" { print $7 }' <<<"$segments")" RW "access of $name to its stack"
   expect "$(grep -c GNU_RELRO <<<"$segments")" 1 "segments of $name that are read-only after relocation"
   flags=$(readelf --dynamic --wide "$file" | sed -n 's/.*(FLAGS_1) *//p')
   wanted="Flags: NOW"
-  if [[ $file == "$program" ]]; then wanted+=" PIE"; fi
+  if [[ $file == */bin/* ]]; then wanted+=" PIE"; fi
   expect "$flags" "$wanted" "dynamic flags of $name"
   if [[ -z $reused ]]; then
     expect "$(nm --dynamic --undefined-only "$file" | grep -c __stack_chk_fail)" 1 "references of $name to __stack_chk_fail"
@@ -87,5 +87,15 @@ plain=$(grep '"command"' "$work/build/compile_commands.json" |
   grep -v -e '-O3 -DNDEBUG .*-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection' || true)
 expect "$plain" "" "commands that compile without a hardening flag"
 
-expect "$(groff -man -ww -z "$work/root/usr/share/man/man1/latchkey-testcluster.1" 2>&1)" "" "warnings about the manual page"
+for page in latchkey-testcluster latchkey; do
+  expect "$(groff -man -ww -z "$work/root/usr/share/man/man1/$page.1" 2>&1)" "" "warnings about the manual page of $page"
+done
+
+# The command: its settings file is a conffile, and says nothing until it is edited.
+tools=$(find "$work/build" -maxdepth 1 -name 'latchkey-tools_*.deb')
+expect "$(dpkg-deb --field "$tools" Section)" admin "section of latchkey-tools"
+expect "$(dpkg-deb --info "$tools" conffiles)" /etc/latchkey.conf "conffiles of latchkey-tools"
+expect "$(grep -v '^#' "$work/root/etc/latchkey.conf")" "" "settings in latchkey.conf"
+expect "$(LD_LIBRARY_PATH=$(dirname "$latchkey") "$work/root/usr/bin/latchkey" completion bash |
+  cmp - "$work/root/usr/share/bash-completion/completions/latchkey" 2>&1)" "" "completion that is not that of the program"
 exit $failed

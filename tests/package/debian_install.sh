@@ -8,7 +8,7 @@ set -euo pipefail
 source=${1:?which source?}
 work=${2:?which folder?}
 cxx=${3:?which compiler?}
-packages=(liblatchkey-dev latchkey-testcluster "$(cd "$work/build" && echo liblatchkey[0-9]*.deb | sed 's/_.*//')")
+packages=(liblatchkey-dev latchkey-testcluster latchkey-tools "$(cd "$work/build" && echo liblatchkey[0-9]*.deb | sed 's/_.*//')")
 
 skip() {
   echo "skipped: $*"
@@ -68,6 +68,10 @@ for component in simulation testcluster; do
   "build/$component"
   "./$component"
 done
+export LATCHKEY_CONNECT=$connect_string
+latchkey --version
+latchkey status /locks/nightly
+bash -ec 'source /usr/share/bash-completion/completions/latchkey; complete -p latchkey'
 kill "$ensemble"
 wait "$ensemble"
 ensemble=
