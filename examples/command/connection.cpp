@@ -162,7 +162,7 @@ std::chrono::nanoseconds budget::left() const {
   return std::max<std::chrono::nanoseconds>(end_ - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero());
 }
 
-std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time) {
+std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time, purpose what) {
   if (with.connect.empty()) {
     throw usage_error{
         fmt::format("no ensemble is named; give its servers with -c, as zk1:2181,zk2:2181, in LATCHKEY_CONNECT, or as "
@@ -175,8 +175,10 @@ std::unique_ptr<latchkey::client> connect(const settings& with, const budget& ti
   options.label = with.label;
   options.connect_timeout =
       std::clamp<std::chrono::milliseconds>(with.timeout, std::chrono::milliseconds{1}, options.connect_timeout);
-  options.close_timeout = std::chrono::seconds{1};  // it has nothing to delete
-  options.keep_lease_ready = false;
+  if (what == purpose::look) {
+    options.close_timeout = std::chrono::seconds{1};  // it has nothing to delete
+    options.keep_lease_ready = false;
+  }
   if (!with.verbose) latchkey::set_log_sink({});
   auto client = std::make_unique<latchkey::client>(with.connect, std::move(options));
   if (!client->wait_for_connection(time.left())) {

@@ -50,7 +50,10 @@ class budget {
   std::chrono::steady_clock::time_point end_;
 };
 
+/// What a client is for.
+enum class purpose { look, hold };
+
 /// @returns a client that is connected. @throws usage_error, latchkey::error
-std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time);
+std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time, purpose what = purpose::look);
 
 }  // namespace command

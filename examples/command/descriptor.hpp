@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 namespace command {
 
 class descriptor {
@@ -14,8 +16,11 @@ class descriptor {
   ~descriptor() {
     if (number_ >= 0) ::close(number_);
   }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
+  descriptor(descriptor&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
   int number() const noexcept { return number_; }
 
  private:

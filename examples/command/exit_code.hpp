@@ -11,12 +11,17 @@ namespace command {
 
 /// The numbers above 2 are those of sysexits.h, and of env(1).
 enum class exit_code {
-  yes = 0,           ///< done; yes
-  no = 1,            ///< not moved in time; nothing matches; the node is gone; no candidate leads
-  usage = 2,         ///< arguments, a path, a sequencer, a settings file or its mode are wrong: nothing was done
-  unavailable = 69,  ///< the ensemble was not reached, or did not answer in time
-  denied = 77,       ///< the ensemble refused the credentials, or an ACL denies the request
-  failed = 125,      ///< any other failure
+  yes = 0,               ///< done; yes
+  no = 1,                ///< not moved in time; nothing matches; the node is gone; no candidate leads
+  usage = 2,             ///< arguments, a path, a sequencer, a settings file or its mode are wrong: nothing was done
+  usage_of_run = 64,     ///< the same of `run`: the command may well exit with 2
+  unavailable = 69,      ///< the ensemble was not reached, or did not answer in time
+  lost = 75,             ///< of `run`: the lock was lost, or about to be, and the command was ended
+  denied = 77,           ///< the ensemble refused the credentials, or an ACL denies the request
+  max_hold = 124,        ///< of `run`: the command was ended by --max-hold
+  failed = 125,          ///< any other failure
+  not_executable = 126,  ///< of `run`: the command is there, and cannot be executed
+  not_found = 127,       ///< of `run`
 };
 
 /// Arguments that are wrong. The text says what to do.

@@ -2,13 +2,17 @@
 // latchkey: looks at the locks of an ensemble, and gets one back. Built on the public headers of the library alone.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -18,6 +22,7 @@
 #include "completion.hpp"
 #include "connection.hpp"
 #include "exit_code.hpp"
+#include "run.hpp"
 #include "show.hpp"
 
 namespace {
@@ -37,7 +42,53 @@ struct arguments {
   std::string sequencer;
   bool follow = false;
   std::string shell;
+  command::run_options run;
 };
+
+/// An option with a duration as its value.
+template <class Member>
+void add_duration(CLI::App& to, const std::string& name, Member& member, const std::string& text) {
+  to.add_option_function<std::string>(
+      name, [&member](const std::string& given) { member = command::parse_duration(given); }, text);
+}
+
+void describe_run(CLI::App& app, arguments& to) {
+  auto& set = to.run;
+  auto* run = app.add_subcommand("run", "Run a command under a lock: it is dead before another contender has the lock");
+  run->add_option("--path", set.paths, "Of the lock; given several times: all of these locks together")
+      ->required()
+      ->allow_extra_args(false);
+  run->add_flag("--any", set.any, "Of several paths whichever is free first");
+  run->add_flag("-s,--shared", set.shared, "As a reader");
+  run->add_option("--semaphore", set.permits_in_all, "A permit of so many");
+  run->add_option("--permits", set.permits, "So many permits together; default: 1");
+  run->add_option("--elect", set.elect, "As a candidate with this identity");
+  run->add_flag("--selector", set.selector, "Of an election of Curator's LeaderSelector");
+  run->add_flag("-n,--try", set.try_once, "Do not wait");
+  add_duration(*run, "-w,--wait", set.wait, "Wait so long for the lock, as 30s; default: for ever");
+  run->add_option("-E,--conflict-exit-code", set.conflict_code, "If the lock was not taken in time; default: 1")
+      ->check(CLI::Range(0, 255));
+  const std::map<std::string, command::on_loss> ways{
+      {"term", command::on_loss::term}, {"kill", command::on_loss::kill}, {"notify", command::on_loss::notify}};
+  run->add_option("--on-loss", set.how, "What becomes of the command: term (the default), kill or notify")
+      ->transform(CLI::CheckedTransformer(ways));
+  add_duration(*run, "--grace", set.grace, "Between TERM and KILL at a loss");
+  run->add_option_function<std::string>(
+      "--loss-signal", [&set](const std::string& text) { set.loss_signal = command::parse_signal(text); },
+      "Of --on-loss=notify; default: USR1");
+  run->add_flag("--stop-when-asked", set.stop_when_asked, "End the command when `latchkey ask` wants the lock");
+  add_duration(*run, "-k,--kill-after", set.kill_after, "After a signal that ends the command, KILL so much later");
+  add_duration(*run, "--max-hold", set.max_hold, "End the command then; exit code 124");
+  add_duration(*run, "--hold-for", set.hold_for, "Keep the lock for so long at least");
+  const std::map<std::string, command::leftover> rests{
+      {"wait", command::leftover::wait}, {"term", command::leftover::end}, {"leave", command::leftover::leave}};
+  run->add_option("--leftover", set.rest, "What becomes of processes that outlive the command: wait, term or leave")
+      ->transform(CLI::CheckedTransformer(rests));
+  run->add_option("--report", set.report, "Write how it ended to this file, as JSON");
+  run->add_option("--textfile", set.textfile, "Write metrics to this file, for Prometheus");
+  run->footer(
+      "The command and its arguments follow after --, as in: latchkey run -n --path /locks/nightly -- ./nightly.sh");
+}
 
 void describe_connection(CLI::App& app, arguments& to) {
   auto& set = to.connection;
@@ -100,6 +151,12 @@ latchkey::sequencer sequencer_of(const std::string& text) try {
   throw command::usage_error{wrong.what()};
 }
 
+int run_under_lock(arguments& with) {
+  if (with.run.command.empty()) throw command::usage_error{"no command to run; write it after --"};
+  command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
+  return command::run_under_lock(with.connection, with.run);
+}
+
 exit_code run(const CLI::App& app, arguments& with) {
   const auto& name = app.get_subcommands().front()->get_name();
   if (name == "completion") {
@@ -121,25 +178,42 @@ exit_code run(const CLI::App& app, arguments& with) {
   return with.follow ? command::follow_leader(here, with.path) : command::show_leader(here, with.path);
 }
 
-exit_code fail(const std::string& what, exit_code code) {
+int fail(const std::string& what, exit_code code) {
   std::cerr << "latchkey: " << command::printable(what) << '\n';
-  return code;
+  return static_cast<int>(code);
+}
+
+/// What follows "--" after "run" is the command, whatever it looks like: CLI11 would read its options.
+std::vector<std::string> cut_command(std::vector<std::string>& given) {
+  const auto end = std::find(given.begin(), given.end(), "--");
+  if (end == given.end() || std::find(given.begin(), end, "run") == end) return {};
+  std::vector<std::string> cut(end + 1, given.end());
+  given.erase(end, given.end());
+  return cut;
+}
+
+/// A command may well exit with 2.
+exit_code usage_of(const CLI::App& app) {
+  return app.got_subcommand("run") ? exit_code::usage_of_run : exit_code::usage;
 }
 
 /// @returns the exit code, whatever happens.
-exit_code run_safely(CLI::App& app, arguments& with, int argc, char** argv) try {
-  app.parse(argc, argv);
+int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) try {
+  with.run.command = cut_command(given);
+  std::reverse(given.begin(), given.end());  // as CLI11 wants them
+  app.parse(std::move(given));
+  if (app.got_subcommand("run")) return run_under_lock(with);
   const auto code = run(app, with);
   std::cout.flush();
-  return std::cout ? code : fail("the output could not be written", exit_code::failed);
+  return std::cout ? static_cast<int>(code) : fail("the output could not be written", exit_code::failed);
 } catch (const CLI::ParseError& wrong) {
   if (wrong.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {  // --help, --version
     app.exit(wrong);
-    return exit_code::yes;
+    return static_cast<int>(exit_code::yes);
   }
-  return fail(fmt::format("{}; see latchkey --help", wrong.what()), exit_code::usage);
+  return fail(fmt::format("{}; see latchkey --help", wrong.what()), usage_of(app));
 } catch (const command::usage_error& wrong) {
-  return fail(wrong.what(), exit_code::usage);
+  return fail(wrong.what(), usage_of(app));
 } catch (const latchkey::error& failed) {
   return fail(failed.what(), command::code_of(static_cast<latchkey::errc>(failed.code().value())));
 } catch (const std::exception& failed) {
@@ -156,6 +230,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   describe_connection(app, given);
+  describe_run(app, given);
   describe_commands(app, given);
-  return static_cast<int>(run_safely(app, given, argc, argv));
+  return run_safely(app, given, {argv + std::min(argc, 1), argv + argc});
 }

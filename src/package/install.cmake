@@ -49,7 +49,7 @@ endif()
 if(TARGET latchkey_command)
   set_target_properties(latchkey_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS latchkey_command RUNTIME COMPONENT tools)
-  install(FILES examples/command/latchkey.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT tools)
+  install(FILES examples/command/latchkey.1 examples/command/latchkey-run.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT tools)
   if(NOT CMAKE_CROSSCOMPILING) # the program writes it
     install(FILES "$<TARGET_FILE_DIR:latchkey_command>/completion.bash" RENAME latchkey
       DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT tools)

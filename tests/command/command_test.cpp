@@ -33,7 +33,7 @@
 #include <latchkey/testing/proxy.hpp>
 #include <latchkey/testing/raw_client.hpp>
 
-#include "announced_ensemble.hpp"
+#include "program.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -41,103 +41,10 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr auto time_to_end = 60s;
-
-ensemble& servers() {
-  static announced_ensemble all{{.servers = 1}};
-  return all;
-}
-
-std::string fresh_path() {
-  static int count = 0;
-  return "/command/" + std::to_string(++count);
-}
-
-class temporary_folder {
- public:
-  temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "latchkey-command-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~temporary_folder() { std::filesystem::remove_all(path_); }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  /// @returns the path of a file with that text.
-  std::string file(const std::string& name, const std::string& text, mode_t mode) const {
-    const auto file = path_ / name;
-    std::ofstream{file} << text;
-    REQUIRE(::chmod(file.c_str(), mode) == 0);
-    return file.string();
-  }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
-/// A run of the program.
-class run {
- public:
-  explicit run(std::vector<std::string> arguments) {
-    for (const auto* variable : {"CONNECT", "AUTH_FILE", "SESSION_TIMEOUT", "LABEL"})
-      ::unsetenv((std::string{"LATCHKEY_"} + variable).c_str());
-    arguments.insert(arguments.begin(), LATCHKEY_COMMAND);
-    child_.start(arguments, {.log = folder_ / "err"});
-  }
-
-  std::optional<std::string> hear() { return child_.hear(time_to_end); }
-  void signal(int number) { child_.signal(number); }
-
-  /// Waits for its end. @returns "exit code 0"
-  std::string end() {
-    while (const auto line = child_.hear(time_to_end)) out += *line + '\n';
-    const auto how = child_.wait(time_to_end).value_or("it has not ended");
-    std::ifstream file{folder_ / "err"};
-    err.assign(std::istreambuf_iterator<char>{file}, {});
-    return how;
-  }
-
-  std::string out{};
-  std::string err{};
-
- private:
-  temporary_folder folder_;
-  child_process child_;
-};
-
-/// Runs it to its end, connected to the server.
-struct result {
-  explicit result(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"-c", servers().connect_string()});
-    run one{std::move(arguments)};
-    how = one.end();
-    out = one.out;
-    err = one.err;
-  }
-  json object() const { return json::parse(out); }
-
-  std::string how;
-  std::string out;
-  std::string err;
-};
-
-bool has(const std::string& text, std::string_view what) { return text.find(what) != std::string::npos; }
-
 client_options labelled(std::string label) {
   client_options made;
   made.label = std::move(label);
   return made;
-}
-
-template <class Predicate>
-bool eventually(Predicate pred) {
-  const auto end = std::chrono::steady_clock::now() + time_to_end;
-  while (!pred()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 bool queued(client& through, const std::string& path, std::size_t count) {

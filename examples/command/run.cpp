@@ -1,0 +1,720 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <stop_token>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <latchkey/client.hpp>
+#include <latchkey/clock.hpp>
+#include <latchkey/guard.hpp>
+#include <latchkey/metrics.hpp>
+#include <latchkey/queue_snapshot.hpp>
+#include <latchkey/sequencer.hpp>
+
+#include "channel.hpp"
+#include "descriptor.hpp"
+#include "exit_code.hpp"
+#include "run_lock.hpp"
+#include "show.hpp"
+#include "tree.hpp"
+
+namespace command {
+namespace {
+
+using namespace std::chrono_literals;
+using latchkey::boottime_clock;
+using nanoseconds = std::chrono::nanoseconds;
+using time_point = boottime_clock::time_point;
+
+constexpr auto never = time_point::max();
+
+/// The lease is looked at so many times in a session timeout.
+constexpr int looks = 48;
+
+/// What killing a tree needs: measured, 106 ms for one that forks faster than it is killed.
+constexpr nanoseconds least_margin = 200ms;
+
+/// Without --session-timeout.
+constexpr std::chrono::milliseconds usual_timeout = 10s;
+
+/// How long the processes that outlive the command go unmentioned.
+constexpr auto patience_with_the_rest = 1s;
+
+constexpr std::array forwarded{SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+
+bool asks_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT; }
+bool is_of_terminal(int signal) { return signal == SIGINT || signal == SIGQUIT || signal == SIGWINCH; }
+
+std::system_error failure(const char* what) { return {errno, std::generic_category(), what}; }
+
+/// A command that cannot be executed.
+struct not_executable : std::runtime_error {
+  not_executable(exit_code how, const std::string& what) : std::runtime_error{what}, code{how} {}
+  exit_code code;
+};
+
+not_executable no_command(const std::string& name, int why) {
+  return {why == ENOENT || why == ENOTDIR ? exit_code::not_found : exit_code::not_executable,
+          fmt::format("cannot execute {}: {}", printable(name), std::strerror(why))};
+}
+
+/// As a shell does, before the lock is waited for. @throws not_executable
+std::string find_command(const std::string& name) {
+  const auto why_not = [](const std::string& file) {
+    struct stat about {};
+    if (::stat(file.c_str(), &about) != 0) return errno;
+    if (!S_ISREG(about.st_mode)) return EACCES;
+    return ::access(file.c_str(), X_OK) == 0 ? 0 : errno;
+  };
+  int why = ENOENT;
+  if (name.find('/') != name.npos) {
+    why = why_not(name);
+    if (why == 0) return name;
+  } else {
+    const auto* const path = std::getenv("PATH");
+    std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+    for (bool more = !name.empty(); more;) {
+      const auto colon = rest.find(':');
+      const auto folder = rest.substr(0, colon);
+      const auto file = (folder.empty() ? std::string{"."} : std::string{folder}) + "/" + name;
+      const int here = why_not(file);
+      if (here == 0) return file;
+      if (here == EACCES) why = EACCES;
+      more = colon != rest.npos;
+      if (more) rest.remove_prefix(colon + 1);
+    }
+  }
+  throw no_command(name, why);
+}
+
+std::chrono::milliseconds in_milliseconds(nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time);
+}
+
+/// Of T.
+struct times {
+  nanoseconds margin;  ///< so long before the end of the lease the tree is killed
+  nanoseconds grace;   ///< so long before that the command is asked to end
+  nanoseconds warning() const { return margin + grace; }
+};
+
+nanoseconds margin_of(nanoseconds timeout) { return std::max(least_margin, timeout / 24); }
+
+/// @returns the T that a grace needs: a warning comes at most T/4 before the end.
+std::chrono::milliseconds timeout_for(nanoseconds grace) {
+  const auto needed = std::max<nanoseconds>(4 * (grace + least_margin), (grace * 24 + 4ns) / 5);
+  return std::max(usual_timeout, std::chrono::ceil<std::chrono::milliseconds>(needed + needed / 5));
+}
+
+/// @param part of T: the longest warning
+times times_of(nanoseconds timeout, int part, const run_options& how) {
+  const auto margin = margin_of(timeout);
+  const auto grace = how.grace ? nanoseconds{*how.grace} : std::max(timeout / part - margin, 0ns);
+  return {margin, how.how == on_loss::kill ? 0ns : grace};
+}
+
+/// Before anything is asked for.
+void require_time(std::chrono::milliseconds timeout, const run_options& how) {
+  const auto needed = times_of(timeout, 4, how).warning();
+  if (needed <= timeout / 4) return;
+  throw usage_error{
+      fmt::format("a session timeout of {} is too short to end the command in; give -T {}, or a shorter --grace",
+                  age_of(timeout), age_of(timeout_for(how.grace.value_or(0ms))))};
+}
+
+/// In one step: others see the old file or the new one.
+void write_file(const std::string& name, const std::string& text) {
+  const auto other = fmt::format("{}.{}", name, ::getpid());
+  std::ofstream file{other, std::ios::trunc};
+  file << text;
+  file.close();
+  if (!file || std::rename(other.c_str(), name.c_str()) != 0) {
+    std::cerr << "latchkey: cannot write " << printable(name) << ": " << std::strerror(errno) << '\n';
+    static_cast<void>(std::remove(other.c_str()));
+  }
+}
+
+enum class outcome : std::uint8_t {
+  ended,        // the command, by itself
+  stopped,      // by a signal to this process
+  conflict,     // not taken in time
+  lost,         // the lock was lost, or about to be
+  max_hold,     //
+  asked,        // somebody wants the lock
+  failed,       // latchkey itself
+  cancelled,    // by a signal, before the command was started
+  not_started,  //
+};
+
+std::string_view name_of(outcome what) {
+  constexpr std::array<std::string_view, 9> names{"ended", "stopped", "conflict",  "lost",       "max-hold",
+                                                  "asked", "failed",  "cancelled", "not-started"};
+  return names.at(static_cast<std::size_t>(what));
+}
+
+/// The two processes below this one, and all that come from them.
+class guarded_tree {
+ public:
+  /// @pre this process has no threads
+  explicit guarded_tree(const guarded_command& what) {
+    std::array<int, 2> pair{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0) throw failure("socketpair");
+    guard_ = ::fork();
+    if (guard_ == 0) {
+      ::close(pair[0]);
+      run_as_guard(pair[1], what);
+    }
+    const int why = errno;
+    ::close(pair[1]);
+    channel_ = descriptor{pair[0]};
+    if (guard_ < 0) throw std::system_error{why, std::generic_category(), "fork"};
+  }
+
+  /// Without a guard nothing of the tree may go on.
+  ~guarded_tree() { end(); }
+  guarded_tree(const guarded_tree&) = delete;
+  guarded_tree& operator=(const guarded_tree&) = delete;
+
+  int channel() const noexcept { return channel_.number(); }
+  bool tell(const packet& what) const noexcept { return send_packet(channel_.number(), what); }
+  std::optional<packet> hear() const { return receive_packet(channel_.number()); }
+  bool left_alone = false;  ///< what is left of it is nobody's business
+
+  /// Kills all, the guard first. @returns when nothing is left.
+  void end() {
+    if (std::exchange(over_, true)) return;
+    ::kill(guard_, SIGKILL);
+    if (left_alone) return;
+    while (!reap([](pid_t, int) {})) {
+      kill_below_me();
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  /// The guard ends by itself.
+  void finish() {
+    if (std::exchange(over_, true)) return;
+    while (::waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+ private:
+  descriptor channel_{-1};
+  pid_t guard_ = -1;
+  bool over_ = false;
+};
+
+/// What wakes the one loop of this process, from any thread.
+class waker {
+ public:
+  waker() : event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+    if (event_.number() < 0) throw failure("eventfd");
+  }
+  int number() const noexcept { return event_.number(); }
+  void wake() const noexcept { static_cast<void>(::eventfd_write(event_.number(), 1)); }
+  void clear() const noexcept {
+    eventfd_t value = 0;
+    static_cast<void>(::eventfd_read(event_.number(), &value));
+  }
+
+ private:
+  descriptor event_;
+};
+
+struct wake {
+  const waker& what;
+  void operator()() const noexcept { what.wake(); }
+};
+
+/// Requested on a token: wakes.
+class watched_token {
+ public:
+  watched_token(std::stop_token token, const waker& whom) : token_{std::move(token)}, callback_{token_, wake{whom}} {}
+  bool requested() const noexcept { return token_.stop_requested(); }
+
+ private:
+  std::stop_token token_;
+  std::stop_callback<wake> callback_;
+};
+
+class runner {
+ public:
+  runner(const settings& with, const run_options& how, guarded_tree& tree, const descriptor& signals, bool foreground)
+      : with_{with}, how_{how}, tree_{tree}, signals_{signals}, foreground_{foreground} {}
+
+  int run() {
+    begun_ = boottime_clock::now();
+    try {
+      const int code = run_to_end();
+      report(code);
+      return code;
+    } catch (const usage_error& wrong) {
+      return fail(wrong.what(), exit_code::usage_of_run);
+    } catch (const latchkey::error& failed) {
+      const auto code = code_of(static_cast<latchkey::errc>(failed.code().value()));
+      return fail(failed.what(), code == exit_code::usage ? exit_code::usage_of_run : code);
+    } catch (const std::exception& failed) {
+      return fail(failed.what(), exit_code::failed);
+    }
+  }
+
+ private:
+  int fail(const char* why, exit_code code) {
+    what_ = outcome::failed;
+    held_.release();
+    tree_.end();
+    say(true, printable(why));
+    report(static_cast<int>(code));
+    return static_cast<int>(code);
+  }
+
+  int run_to_end() {
+    const auto timeout = client_timeout();
+    require_time(timeout, how_);
+    client_ = connect(with_, budget{with_.timeout}, purpose::hold);
+    lock_ = make_lock(*client_, how_);
+    if (!take_lock()) return end_without_command();
+    if (!await_lease()) return lost_before_start();
+    if (!start()) return not_started_;
+    supervise();
+    return finish();
+  }
+
+  std::chrono::milliseconds client_timeout() const {
+    return with_.session_timeout.empty() ? usual_timeout : parse_duration(with_.session_timeout);
+  }
+
+  // Waiting ----------
+
+  /// On a thread of its own, so that this one hears signals. @returns whether it was taken.
+  bool take_lock() {
+    std::stop_source give_up;
+    std::exception_ptr failed;
+    std::atomic<bool> over{false};
+    const auto most = how_.try_once ? std::optional<nanoseconds>{0ns}
+                      : how_.wait   ? std::optional<nanoseconds>{*how_.wait}
+                                    : std::nullopt;
+    std::thread taking{[&] {
+      try {
+        held_ = lock_.take(most, give_up.get_token());
+      } catch (...) {
+        failed = std::current_exception();
+      }
+      over = true;
+      waker_.wake();
+    }};
+    while (!over) {
+      await(never);
+      if (signal_ != 0 && signal_ != SIGWINCH) give_up.request_stop();
+    }
+    taking.join();
+    if (signal_ == SIGWINCH) signal_ = 0;
+    if (signal_ != 0) {
+      held_.release();
+      what_ = outcome::cancelled;
+      return false;
+    }
+    if (failed) std::rethrow_exception(failed);
+    if (!held_) return false;
+    taken_ = boottime_clock::now();
+    fence_ = held_.fence();
+    return true;
+  }
+
+  int end_without_command() {
+    if (what_ == outcome::cancelled) return 128 + signal_;
+    what_ = outcome::conflict;
+    say(true, "not taken in time: " + who_holds());
+    return how_.conflict_code;
+  }
+
+  std::string who_holds() const try {
+    return to_string(latchkey::queue_snapshot{*client_, how_.paths.front(), 2s});
+  } catch (const latchkey::error& unknown) {
+    return unknown.what();
+  }
+
+  /// The command starts with no less of the lease than its end may take.
+  bool await_lease() {
+    timeout_ = client_->session_timeout();
+    times_ = times_of(timeout_, 4, how_);
+    try {
+      warning_.emplace(held_.grant().stop_token(times_.warning()), waker_);
+    } catch (const latchkey::error&) {  // T is below four ticks of the servers
+      if (how_.grace && *how_.grace + times_.margin > timeout_ / 8) {
+        throw usage_error{fmt::format(
+            "the servers' ticks leave {} for a warning with a session timeout of {}; give a longer -T, or a shorter "
+            "--grace",
+            age_of(in_milliseconds(timeout_ / 8)), age_of(in_milliseconds(timeout_)))};
+      }
+      times_ = times_of(timeout_, 8, how_);
+      warning_.emplace(held_.grant().stop_token(times_.warning()), waker_);
+    }
+    loss_.emplace(held_.stop_token(), waker_);
+    asked_.emplace(how_.stop_when_asked ? held_.grant().release_token() : std::stop_token{}, waker_);
+    while (held_) {
+      if (left() >= times_.warning()) return true;
+      await(boottime_clock::now() + timeout_ / looks);
+      if (signal_ != 0 && signal_ != SIGWINCH) return false;
+    }
+    return false;
+  }
+
+  nanoseconds left() const { return held_.grant().valid_until() - boottime_clock::now(); }
+
+  int lost_before_start() {
+    if (held_) {
+      what_ = outcome::cancelled;
+      held_.release();
+      return 128 + signal_;
+    }
+    what_ = outcome::lost;
+    say(true, fmt::format("the lock was lost before the command was started: {}", why_lost()));
+    return static_cast<int>(exit_code::lost);
+  }
+
+  // Running ----------
+
+  bool start() {
+    const bool kills = how_.how != on_loss::notify;
+    const auto signal_before =
+        how_.how == on_loss::kill ? nanoseconds{terms::never} : times_.warning() - (kills ? timeout_ / 24 : 0ns);
+    known_until_ = held_.grant().valid_until();
+    const auto said = tree_.tell({.what = word::start,
+                                  .with = {.until = known_until_.time_since_epoch().count(),
+                                           .kill_before = kills ? times_.margin.count() : terms::never,
+                                           .signal_before = std::max<std::int64_t>(signal_before.count(), -1),
+                                           .signal = kills ? SIGTERM : how_.loss_signal},
+                                  .text = environment()});
+    started_ = boottime_clock::now();
+    while (said && !command_ && not_started_ == 0 && !guard_gone_) await(never);
+    if (not_started_ == 0) return true;
+    what_ = outcome::not_started;
+    say(true, no_command(how_.command.front(), why_not_started_).what());
+    held_.release();
+    return false;
+  }
+
+  /// "NAME=value", each with a 0.
+  std::string environment() const {
+    std::string all;
+    const auto add = [&](std::string_view name, std::string_view value) {
+      all += fmt::format("LATCHKEY_{}={}", name, value);
+      all += '\0';
+    };
+    const auto index = lock_.index();
+    add("PATH", how_.paths.at(index.value_or(0)));
+    add("FENCE", to_string(held_.fence()));
+    add("SEQUENCER", to_string(latchkey::sequencer_of(held_.grant())));
+    if (index) add("INDEX", fmt::to_string(*index));
+    return all;
+  }
+
+  void supervise() {
+    if (how_.max_hold) max_hold_at_ = started_ + *how_.max_hold;
+    say(false, fmt::format("holds {}; process {}", printable(how_.paths.front()), command_.value_or(0)));
+    while (!empty_ && !guard_gone_) {
+      pass_signal();
+      tell_lease();
+      look_at_grant();
+      look_at_timers();
+      if (empty_ || guard_gone_) break;
+      await(std::min({boottime_clock::now() + timeout_ / looks, max_hold_at_, kill_at_, backstop_, rest_at_}));
+    }
+    if (!empty_) {
+      if (what_ == outcome::ended && !left_alone()) what_ = outcome::failed;
+      tree_.end();
+    }
+    tree_.finish();
+  }
+
+  bool left_alone() const noexcept { return tree_.left_alone; }
+
+  void tell_lease() {
+    const auto until = held_ ? held_.grant().valid_until() : time_point{};
+    if (std::exchange(known_until_, until) == until) return;
+    tree_.tell({.what = word::until, .with = {.until = until.time_since_epoch().count()}});
+  }
+
+  void look_at_grant() {
+    if (how_.how == on_loss::notify) return;  // the guard has been told until when it is held
+    const auto now = boottime_clock::now();
+    if (!held_) {  // the guard has been told, and kills
+      set(outcome::lost);
+      backstop_ = std::min(backstop_, now + times_.margin / 2);
+    } else {
+      backstop_ = held_.grant().valid_until() - times_.margin / 2;
+      if (how_.how == on_loss::term && warning_->requested()) {
+        if (!std::exchange(warned_, true)) stop(SIGTERM, outcome::lost, "the lease runs low");
+      }
+      if (asked_->requested() && !std::exchange(was_asked_, true)) stop(SIGTERM, outcome::asked, "the lock is wanted");
+    }
+    if (now < backstop_) return;
+    set(outcome::lost);  // the guard is stopped, or starved
+    guard_gone_ = true;
+  }
+
+  void look_at_timers() {
+    const auto now = boottime_clock::now();
+    if (now >= max_hold_at_) {
+      max_hold_at_ = never;
+      stop(SIGTERM, outcome::max_hold, "it has been held for long enough");
+      arm_kill();
+    }
+    if (now >= kill_at_) {
+      kill_at_ = never;
+      tree_.tell({.what = word::kill});
+    }
+    if (now >= rest_at_) {
+      rest_at_ = never;
+      std::string rest;
+      for (const auto& each : processes_below_me()) {
+        if (each.name != "latchkey-guard") rest += fmt::format(" {} ({})", each.id, printable(each.name));
+      }
+      if (!rest.empty()) say(true, "the command has ended; the lock is kept for what it has started:" + rest);
+    }
+  }
+
+  void pass_signal() {
+    const int signal = std::exchange(signal_, 0);
+    if (signal == 0 || (foreground_ && is_of_terminal(signal))) return;
+    if (!asks_to_end(signal)) return void(tree_.tell({.what = word::signal, .value = signal}));
+    stop(signal, outcome::stopped, fmt::format("signal {}", signal));
+    arm_kill();
+  }
+
+  void arm_kill() {
+    if (how_.kill_after) kill_at_ = std::min(kill_at_, boottime_clock::now() + *how_.kill_after);
+  }
+
+  void stop(int signal, outcome why, std::string_view text) {
+    set(why);
+    say(false, fmt::format("ending the command: {}", text));
+    tree_.tell({.what = word::stop, .value = signal});
+  }
+
+  /// The first reason is the one, but for a loss.
+  void set(outcome why) {
+    if (what_ == outcome::ended || why == outcome::lost) what_ = why;
+  }
+
+  int finish() {
+    rest_after_command();
+    if (what_ == outcome::lost) say(true, fmt::format("the lock was lost, or about to be: {}", why_lost()));
+    held_for_ = boottime_clock::now() - taken_;
+    held_.release();
+    if (what_ == outcome::lost) return static_cast<int>(exit_code::lost);
+    if (what_ == outcome::max_hold) return static_cast<int>(exit_code::max_hold);
+    if (!status_) {
+      say(true, "the guard of the command was ended, and the command with it");
+      return static_cast<int>(exit_code::failed);
+    }
+    return WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
+  }
+
+  /// --hold-for, unless a signal wants it to end.
+  void rest_after_command() {
+    const auto until = started_ + how_.hold_for;
+    while (held_ && boottime_clock::now() < until && signal_ == 0) await(until);
+  }
+
+  std::string why_lost() const {
+    const auto why = held_.grant().loss();
+    return why ? std::string{to_string(*why)} : "no proof of the session has come in time";
+  }
+
+  // The loop ----------
+
+  /// Until something happens, or `until`.
+  void await(time_point until) {
+    std::array<pollfd, 3> all{pollfd{signals_.number(), POLLIN, 0}, pollfd{waker_.number(), POLLIN, 0},
+                              pollfd{guard_gone_ ? -1 : tree_.channel(), POLLIN, 0}};
+    int most = -1;
+    if (until != never) {
+      const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - boottime_clock::now()).count();
+      most = static_cast<int>(std::clamp<std::int64_t>(wait, 0, 1'000'000));
+    }
+    if (::poll(all.data(), all.size(), most) < 0 && errno != EINTR) throw failure("poll");
+    waker_.clear();
+    signalfd_siginfo news{};
+    while (::read(signals_.number(), &news, sizeof news) > 0) take_signal(static_cast<int>(news.ssi_signo));
+    if (all[2].revents != 0) hear();
+  }
+
+  /// One that asks to end goes before one that does not.
+  void take_signal(int which) {
+    if (signal_ == 0 || !asks_to_end(signal_)) signal_ = which;
+  }
+
+  void hear() {
+    const auto said = tree_.hear();
+    if (!said) {
+      guard_gone_ = true;
+      return;
+    }
+    switch (said->what) {
+      case word::started:
+        command_ = static_cast<pid_t>(said->value);
+        return;
+      case word::not_started:
+        why_not_started_ = static_cast<int>(said->value);
+        not_started_ = static_cast<int>(no_command(how_.command.front(), why_not_started_).code);
+        return;
+      case word::ended:
+        status_ = static_cast<int>(said->value);
+        rest_at_ = boottime_clock::now() + patience_with_the_rest;
+        max_hold_at_ = never;
+        if (how_.rest == leftover::leave) leave();
+        return;
+      case word::empty:
+        empty_ = true;
+        if (said->value != 0) set(outcome::lost);
+        return;
+      case word::start:
+      case word::until:
+      case word::stop:
+      case word::signal:
+      case word::kill:
+      case word::leave:
+        return;  // our own
+    }
+  }
+
+  void leave() {
+    tree_.left_alone = true;
+    tree_.tell({.what = word::leave});
+  }
+
+  void say(bool always, const std::string& what) const {
+    if (always || with_.verbose) std::cerr << "latchkey: " << what << '\n';
+  }
+
+  void report(int code) const {
+    if (!how_.report.empty()) {
+      nlohmann::json all{
+          {"outcome", name_of(what_)},
+          {"exit_code", code},
+          {"path", printable(how_.paths.front())},
+          {"waited_ms", in_milliseconds((taken_ == time_point{} ? boottime_clock::now() : taken_) - begun_).count()},
+          {"held_ms", in_milliseconds(held_for_).count()}};
+      if (taken_ != time_point{}) all["fence"] = to_string(fence_);
+      if (status_ && WIFEXITED(*status_)) all["status"] = WEXITSTATUS(*status_);
+      if (status_ && WIFSIGNALED(*status_)) all["signal"] = WTERMSIG(*status_);
+      write_file(how_.report, all.dump() + "\n");
+    }
+    if (!how_.textfile.empty()) {
+      write_file(how_.textfile,
+                 fmt::format("{}# TYPE latchkey_run_exit_code gauge\nlatchkey_run_exit_code {}\n"
+                             "# TYPE latchkey_run_outcome gauge\nlatchkey_run_outcome{{outcome=\"{}\"}} 1\n",
+                             client_ ? to_prometheus(client_->metrics()) : std::string{}, code, name_of(what_)));
+    }
+  }
+
+  const settings& with_;
+  const run_options& how_;
+  guarded_tree& tree_;
+  const descriptor& signals_;
+  const bool foreground_;
+
+  std::unique_ptr<latchkey::client> client_;
+  run_lock lock_;
+  waker waker_;
+  latchkey::guard held_;
+  latchkey::fencing_token fence_{};
+  nanoseconds timeout_{};
+  times times_{};
+  std::optional<watched_token> warning_, loss_, asked_;
+
+  time_point begun_{}, taken_{}, started_{};
+  nanoseconds held_for_{};
+  time_point known_until_{};
+  time_point max_hold_at_ = never;
+  time_point kill_at_ = never;
+  time_point backstop_ = never;
+  time_point rest_at_ = never;
+
+  int signal_ = 0;  // that has come, and was not passed on
+  bool warned_ = false;
+  bool was_asked_ = false;
+  bool guard_gone_ = false;
+  bool empty_ = false;
+  std::optional<pid_t> command_;
+  std::optional<int> status_;
+  int not_started_ = 0;  // the exit code
+  int why_not_started_ = 0;
+  outcome what_ = outcome::ended;
+};
+
+std::string label_of(const std::vector<std::string>& command) {
+  constexpr std::size_t most = 128;
+  return fmt::format("{}", fmt::join(command, " ")).substr(0, most);
+}
+
+}  // namespace
+
+int parse_signal(const std::string& text) {
+  constexpr std::array names{std::pair{"HUP", SIGHUP},   std::pair{"INT", SIGINT},   std::pair{"QUIT", SIGQUIT},
+                             std::pair{"TERM", SIGTERM}, std::pair{"USR1", SIGUSR1}, std::pair{"USR2", SIGUSR2}};
+  const auto name = text.starts_with("SIG") ? text.substr(3) : text;
+  for (const auto& [known, number] : names) {
+    if (name == known || name == fmt::to_string(number)) return number;
+  }
+  throw usage_error{fmt::format("\"{}\" is no signal to tell a command with; use HUP, INT, QUIT, TERM, USR1 or USR2",
+                                printable(text))};
+}
+
+int run_under_lock(settings with, const run_options& how) try {
+  if (with.label.empty()) with.label = label_of(how.command);
+  if (with.session_timeout.empty() && how.grace) {
+    with.session_timeout = fmt::format("{}ms", timeout_for(*how.grace).count());
+  }
+  guarded_command what;
+  what.file = find_command(how.command.front());
+  what.arguments = how.command;
+  what.foreground = ::isatty(STDIN_FILENO) == 1;
+  what.rest = how.rest;
+  what.grace = how.grace.value_or(2s);
+  what.priority = ::getpriority(PRIO_PROCESS, 0);
+
+  sigset_t all;
+  sigfillset(&all);
+  if (::sigprocmask(SIG_BLOCK, &all, &what.signals) != 0) throw failure("sigprocmask");
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throw failure("prctl");
+  guarded_tree tree{what};
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int each : forwarded) sigaddset(&ours, each);
+  const descriptor signals{::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
+  if (signals.number() < 0) throw failure("signalfd");
+  return runner{with, how, tree, signals, what.foreground}.run();
+} catch (const not_executable& wrong) {
+  std::cerr << "latchkey: " << wrong.what() << '\n';
+  return static_cast<int>(wrong.code);
+}
+
+}  // namespace command

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// `latchkey run`: a command under a lock. This process has the lock; a guard (guard.hpp) has the command.
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "connection.hpp"
+#include "guard.hpp"
+
+namespace command {
+
+/// What becomes of the command when the lock is about to be lost.
+enum class on_loss { term, kill, notify };
+
+/// As the manual page latchkey-run(1) has them.
+struct run_options {
+  std::vector<std::string> paths;
+  bool any = false;
+  bool shared = false;
+  std::uint32_t permits_in_all = 0;  ///< of a semaphore; 0: it is none
+  std::uint32_t permits = 1;
+  std::optional<std::string> elect;  ///< the identity of a candidate
+  bool selector = false;             ///< in the format of `LeaderSelector`
+
+  bool try_once = false;
+  std::optional<std::chrono::milliseconds> wait;
+  int conflict_code = 1;
+
+  on_loss how = on_loss::term;
+  std::optional<std::chrono::milliseconds> grace;
+  int loss_signal = SIGUSR1;  ///< of `on_loss::notify`
+  bool stop_when_asked = false;
+
+  std::optional<std::chrono::milliseconds> kill_after;
+  std::optional<std::chrono::milliseconds> max_hold;
+  std::chrono::milliseconds hold_for{};
+  leftover rest = leftover::wait;
+
+  std::string report;    ///< a file; empty: none
+  std::string textfile;  ///< a file; empty: none
+  std::vector<std::string> command;
+};
+
+/// @returns the number of a signal by its name, as "USR1" or "SIGUSR1", or by its number. @throws usage_error
+int parse_signal(const std::string& text);
+
+/// Call it before there is a thread. @returns the exit code. @throws usage_error, latchkey::error, std::system_error
+int run_under_lock(settings with, const run_options& how);
+
+}  // namespace command

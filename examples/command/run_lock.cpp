@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_lock.hpp"
+
+#include <memory>
+#include <utility>
+
+#include <latchkey/any_lock.hpp>
+#include <latchkey/election.hpp>
+#include <latchkey/multi_lock.hpp>
+#include <latchkey/mutex.hpp>
+#include <latchkey/semaphore.hpp>
+#include <latchkey/shared_mutex.hpp>
+
+#include "exit_code.hpp"
+
+namespace command {
+namespace {
+
+using latchkey::guard;
+using timeout = std::optional<std::chrono::nanoseconds>;
+
+template <class Lock>
+run_lock of(std::shared_ptr<Lock> lock) {
+  return {[lock = std::move(lock)](timeout most, std::stop_token stop) {
+    if (!most) return lock->acquire(std::move(stop));
+    return most->count() == 0 ? lock->try_acquire() : lock->try_acquire_for(*most, std::move(stop));
+  }};
+}
+
+run_lock as_reader(std::shared_ptr<latchkey::shared_mutex> lock) {
+  return {[lock = std::move(lock)](timeout most, std::stop_token stop) {
+    if (!most) return lock->acquire_shared(std::move(stop));
+    return most->count() == 0 ? lock->try_acquire_shared() : lock->try_acquire_shared_for(*most, std::move(stop));
+  }};
+}
+
+run_lock of_permits(std::shared_ptr<latchkey::semaphore> lock, std::uint32_t count) {
+  return {[lock = std::move(lock), count](timeout most, std::stop_token stop) {
+    if (!most) return lock->acquire(std::move(stop), count);
+    return most->count() == 0 ? lock->try_acquire(count) : lock->try_acquire_for(*most, count, std::move(stop));
+  }};
+}
+
+/// At most one recipe, and only what fits it.
+void require_sense(const run_options& how) {
+  const bool semaphore = how.permits_in_all != 0;
+  if (how.shared + semaphore + how.elect.has_value() + how.any > 1) {
+    throw usage_error{"--shared, --semaphore, --elect and --any exclude one another; choose one"};
+  }
+  if (how.paths.size() > 1 && (semaphore || how.elect)) {
+    throw usage_error{"--semaphore and --elect take one --path; a lock of several paths is a plain one, or --shared"};
+  }
+  if (how.permits != 1 && !semaphore) throw usage_error{"--permits needs --semaphore, the number of all"};
+  if (how.selector && !how.elect) throw usage_error{"--selector needs --elect"};
+}
+
+}  // namespace
+
+run_lock make_lock(latchkey::client& owner, const run_options& how) {
+  require_sense(how);
+  const auto& path = how.paths.front();
+  if (how.permits_in_all != 0) {
+    return of_permits(std::make_shared<latchkey::semaphore>(owner, path, how.permits_in_all), how.permits);
+  }
+  if (how.elect) {
+    latchkey::election_options options;
+    options.id = *how.elect;
+    if (how.selector) options.as = latchkey::election_options::naming::selector;
+    return of(std::make_shared<latchkey::election>(owner, path, options));
+  }
+  if (how.any) {
+    auto lock = std::make_shared<latchkey::any_lock>(owner, how.paths);
+    auto made = of(lock);
+    made.index = [lock] { return lock->index(); };
+    return made;
+  }
+  if (how.paths.size() > 1) {
+    std::vector<latchkey::lock_request> all;
+    for (const auto& each : how.paths) {
+      using kind = latchkey::lock_request::kind;
+      all.push_back({each, how.shared ? kind::read : kind::alone});
+    }
+    return of(std::make_shared<latchkey::multi_lock>(owner, std::move(all)));
+  }
+  if (how.shared) return as_reader(std::make_shared<latchkey::shared_mutex>(owner, path));
+  return of(std::make_shared<latchkey::mutex>(owner, path));
+}
+
+}  // namespace command

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+/// `latchkey run` on a real server: how it ends, and that the command is dead before another contender has the lock.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <latchkey/mutex.hpp>
+#include <latchkey/queue_snapshot.hpp>
+#include <latchkey/testing/proxy.hpp>
+
+#include "program.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+using arguments = std::vector<std::string>;
+
+arguments with(arguments first, const arguments& rest) {
+  first.insert(first.end(), rest.begin(), rest.end());
+  return first;
+}
+
+/// @returns the arguments of a run of `command` under the lock at `path`.
+arguments run_at(const std::string& path, const arguments& options, const arguments& command) {
+  const arguments first{"run", "-c", servers().connect_string(), "--path", path};
+  return with(with(with(first, options), {"--"}), command);
+}
+
+arguments shell(const std::string& script) { return {"sh", "-c", script}; }
+
+struct ended_run {
+  explicit ended_run(const arguments& what) {
+    run one{what};
+    how = one.end();
+    out = one.out;
+    err = one.err;
+  }
+  std::string how;
+  std::string out;
+  std::string err;
+};
+
+/// @returns how it ended under a fresh path.
+std::string end_of(const arguments& options, const arguments& command) {
+  return ended_run{run_at(fresh_path(), options, command)}.how;
+}
+
+client_options quiet() {
+  client_options options;
+  options.session_timeout = 4s;
+  return options;
+}
+
+std::size_t contenders_at(client& through, const std::string& path) {
+  return queue_snapshot{through, path}.contenders().size();
+}
+
+/// The file that scribe.cpp writes.
+class scroll {
+ public:
+  explicit scroll(std::string file) : file_{std::move(file)} {}
+
+  struct writer {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+  };
+  /// @returns when each token was written with, in nanoseconds of CLOCK_BOOTTIME.
+  std::map<std::string, writer> writers() const {
+    std::map<std::string, writer> found;
+    std::ifstream file{file_};
+    std::string token;
+    for (std::int64_t time = 0; file >> token >> time;) {
+      auto& one = found[token];
+      if (one.first == 0) one.first = time;
+      one.first = std::min(one.first, time);
+      one.last = std::max(one.last, time);
+    }
+    return found;
+  }
+  bool has_writers(std::size_t count) const {
+    return eventually([&] { return writers().size() >= count; });
+  }
+  /// @returns by how much the last line of each holder is older than the first of the next; the least of all.
+  std::int64_t least_gap() const {
+    std::int64_t least = INT64_MAX;
+    std::optional<writer> before;
+    for (const auto& [token, one] : writers()) {  // text order is token order
+      if (before) least = std::min(least, one.first - before->last);
+      before = one;
+    }
+    return least;
+  }
+
+ private:
+  std::string file_;
+};
+
+int child_named(int parent, const std::string& name) {
+  const auto process = "/proc/" + std::to_string(parent);
+  std::ifstream children{process + "/task/" + std::to_string(parent) + "/children"};
+  for (int child = 0; children >> child;) {
+    std::ifstream file{"/proc/" + std::to_string(child) + "/comm"};
+    std::string comm;
+    if (std::getline(file, comm) && comm == name) return child;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_SUITE("latchkey run") {
+  TEST_CASE("its exit code is that of the command, or says why there is none") {
+    CHECK(end_of({}, shell("exit 7")) == "exit code 7");
+    CHECK(end_of({"-n"}, {"true"}) == "exit code 0");
+    CHECK(end_of({}, shell("kill -KILL $$")) == "exit code 137");
+    CHECK(end_of({}, {"no-such-command-anywhere"}) == "exit code 127");
+    CHECK(end_of({}, {"/etc/passwd"}) == "exit code 126");
+    CHECK(end_of({"--max-hold", "200ms"}, {"sleep", "1000"}) == "exit code 124");
+    CHECK(ended_run{{"run", "--path", "/a", "-c", servers().connect_string()}}.how == "exit code 64");  // no command
+    CHECK(end_of({"-s", "--semaphore", "2"}, {"true"}) == "exit code 64");
+    CHECK(end_of({"--grace", "5s", "-T", "4s"}, {"true"}) == "exit code 64");
+    CHECK(ended_run{{"run", "--path", "/a", "-c", "127.0.0.1:1", "--timeout", "1s", "--", "true"}}.how ==
+          "exit code 69");
+  }
+
+  TEST_CASE("a lock that is not free in time: 1, or what -E says, and who holds it") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quiet()};
+    mutex lock{owner, path};
+    const auto held = lock.acquire();
+    const ended_run once{run_at(path, {"-n"}, {"true"})};
+    CHECK(once.how == "exit code 1");
+    CHECK(has(once.err, "held by"));
+    const ended_run waited{run_at(path, {"-w", "300ms", "-E", "9"}, {"true"})};
+    CHECK(waited.how == "exit code 9");
+    CHECK(contenders_at(owner, path) == 1);
+  }
+
+  TEST_CASE("the command knows its lock, and its sequencer is valid as long as it runs") {
+    const auto path = fresh_path();
+    const std::string ask = std::string{LATCHKEY_COMMAND} + " check -c " + servers().connect_string();
+    const ended_run one{
+        run_at(path, {}, shell("echo $LATCHKEY_PATH $LATCHKEY_FENCE; " + ask + " \"$LATCHKEY_SEQUENCER\" >&2"))};
+    CHECK(one.how == "exit code 0");
+    std::istringstream said{one.out};
+    std::string in;
+    std::string fence;
+    said >> in >> fence;
+    CHECK(in == path);
+    CHECK(fence.size() == 24);
+  }
+
+  TEST_CASE("each recipe: readers together, permits, several paths, whichever is free, a candidate") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quiet()};
+    SUBCASE("readers") {
+      run first{run_at(path, {"-s"}, shell("echo in; read line"))};
+      CHECK(first.hear() == "in");
+      CHECK(ended_run{run_at(path, {"-s", "-n"}, {"true"})}.how == "exit code 0");
+      first.signal(SIGTERM);
+      CHECK(first.end() == "exit code 143");
+    }
+    SUBCASE("permits") {
+      run first{run_at(path, {"--semaphore", "2"}, shell("echo in; sleep 1000"))};
+      CHECK(first.hear() == "in");
+      CHECK(ended_run{run_at(path, {"--semaphore", "2", "-n"}, {"true"})}.how == "exit code 0");
+      CHECK(ended_run{run_at(path, {"--semaphore", "2", "--permits", "2", "-n"}, {"true"})}.how == "exit code 1");
+      first.signal(SIGTERM);
+      CHECK(first.end() == "exit code 143");
+    }
+    SUBCASE("several paths") {
+      const auto other = fresh_path();
+      run first{run_at(path, {"--path", other}, shell("echo in; sleep 1000"))};
+      CHECK(first.hear() == "in");
+      CHECK(ended_run{run_at(path, {"-n"}, {"true"})}.how == "exit code 1");
+      CHECK(ended_run{run_at(other, {"-n"}, {"true"})}.how == "exit code 1");
+      const ended_run any{run_at(other, {"--any", "--path", fresh_path()}, shell("echo $LATCHKEY_INDEX"))};
+      CHECK(any.out == "1\n");
+      first.signal(SIGTERM);
+      CHECK(first.end() == "exit code 143");
+    }
+    SUBCASE("a candidate") {
+      run first{run_at(path, {"--elect", "me"}, shell("echo in; sleep 1000"))};
+      CHECK(first.hear() == "in");
+      const ended_run leader{{"leader", path, "-c", servers().connect_string()}};
+      CHECK(has(leader.out, "me"));
+      first.signal(SIGTERM);
+      CHECK(first.end() == "exit code 143");
+    }
+  }
+
+  TEST_CASE("a signal before the lock ends the wait, and nothing is started or left") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quiet()};
+    mutex lock{owner, path};
+    const auto held = lock.acquire();
+    temporary_folder folder;
+    const auto file = (folder / "started").string();
+    run waiting{run_at(path, {}, {"touch", file})};
+    CHECK(eventually([&] { return contenders_at(owner, path) == 2; }));
+    waiting.signal(SIGINT);
+    CHECK(waiting.end() == "exit code 130");
+    CHECK(eventually([&] { return contenders_at(owner, path) == 1; }));
+    CHECK_FALSE(std::filesystem::exists(file));
+  }
+
+  TEST_CASE("a signal under the lock is for the command; the lock is kept until it has ended") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quiet()};
+    SUBCASE("it ends by itself") {
+      run one{run_at(path, {}, shell("trap 'echo bye; exit 5' TERM; echo in; while :; do sleep 0.01; done"))};
+      CHECK(one.hear() == "in");
+      one.signal(SIGTERM);
+      CHECK(one.hear() == "bye");
+      CHECK(one.end() == "exit code 5");
+    }
+    SUBCASE("USR1 asks for no end") {
+      run one{run_at(path, {}, shell("trap 'echo one' USR1; echo in; while :; do sleep 0.01; done"))};
+      CHECK(one.hear() == "in");
+      one.signal(SIGUSR1);
+      CHECK(one.hear() == "one");
+      CHECK(contenders_at(owner, path) == 1);
+      one.signal(SIGHUP);
+      CHECK(one.end() == "exit code 129");
+    }
+    SUBCASE("it does not end, and -k ends it") {
+      run one{run_at(path, {"-k", "200ms"}, shell("trap : TERM; echo in; while :; do sleep 0.01; done"))};
+      CHECK(one.hear() == "in");
+      one.signal(SIGTERM);
+      CHECK(one.end() == "exit code 137");
+    }
+    CHECK(contenders_at(owner, path) == 0);
+  }
+
+  TEST_CASE("the lock is kept for what the command has started") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quiet()};
+    run one{run_at(path, {}, shell("(sh -c 'echo in; sleep 1.5' &)"))};
+    CHECK(one.hear() == "in");
+    CHECK(contenders_at(owner, path) == 1);
+    CHECK(one.end() == "exit code 0");
+    CHECK(has(one.err, "the lock is kept for what it has started"));
+    CHECK(contenders_at(owner, path) == 0);
+  }
+
+  TEST_CASE("the report says how it ended") {
+    temporary_folder folder;
+    const auto file = (folder / "report").string();
+    CHECK(end_of({"--report", file}, shell("exit 3")) == "exit code 3");
+    std::ifstream text{file};
+    const auto report = json::parse(text);
+    CHECK(report.at("outcome") == "ended");
+    CHECK(report.at("exit_code") == 3);
+    CHECK(report.at("status") == 3);
+    CHECK(report.at("fence").get<std::string>().size() == 24);
+  }
+
+  TEST_CASE("the command is dead before the next has the lock") {
+    const auto path = fresh_path();
+    temporary_folder folder;
+    const auto file = (folder / "scroll").string();
+    const scroll written{file};
+    proxy network{servers().addresses()};
+    const arguments command{LATCHKEY_SCRIBE, file};
+    const arguments first_run{"run", "-c", network.connect_string(), "-T", "2s", "--path", path};
+    run first{with(with(first_run, {"--"}), command)};
+    REQUIRE(written.has_writers(1));
+    const int main_process = first.pid();
+    const int guard = child_named(main_process, "latchkey-guard");
+    REQUIRE(guard > 0);
+    run second{run_at(path, {"-T", "2s"}, command)};
+    client owner{servers().connect_string(), quiet()};
+    REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
+
+    std::string expected = "exit code 75";
+    SUBCASE("its client is cut off") { network.black_hole(); }
+    SUBCASE("the runner is killed") {
+      ::kill(main_process, SIGKILL);
+      expected = "signal 9";
+    }
+    SUBCASE("the runner is stopped past its lease, and goes on") {
+      ::kill(main_process, SIGSTOP);
+      CHECK(written.has_writers(2));
+      ::kill(main_process, SIGCONT);
+    }
+    SUBCASE("the guard is killed") {
+      ::kill(guard, SIGKILL);
+      expected = "exit code 125";
+    }
+    SUBCASE("the guard is stopped, and its client is cut off") {
+      ::kill(guard, SIGSTOP);
+      network.black_hole();
+    }
+    CHECK(written.has_writers(2));
+    const auto gap = written.least_gap();
+    MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
+    CHECK(gap > 0);
+    CHECK(first.end() == expected);
+    second.signal(SIGTERM);  // the scribe ignores it
+    network.heal();
+    const queue_snapshot seen{owner, path};
+    for (const auto& who : seen.contenders()) evict(owner, path, who.node);
+    CHECK(second.end() == "exit code 75");
+    CHECK(eventually([&] { return contenders_at(owner, path) == 0; }));
+  }
+}
+
+}  // namespace latchkey::testing
