@@ -217,14 +217,15 @@ prepare() {
     ci_chosen=(--label-regex '^short$')
   fi
 
-  asan_options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
+  # Minutes: the command is built on the public headers, and its tests are of processes.
+  asan_options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF -DLATCHKEY_BUILD_COMMAND=OFF)
   # Where our code runs in one process.
   asan_chosen=(--label-regex '^(unit|integration)$' --label-exclude '^source$')
   asan_targets=(unit_tests bounded_close_tests moving_names_tests fake_tests allocation_tests simulated_tests simulation_tests histories_tests
     exclusion_tests chaos_tests
     integration_tests moving_servers_tests zookeeper_handle_tests fencing)
 
-  tsan_options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF)
+  tsan_options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF -DLATCHKEY_BUILD_COMMAND=OFF)
   tsan_targets=(tsan_tests)
   tsan_chosen=(--label-regex '^tsan$')
 
@@ -245,7 +246,7 @@ run_with_other_servers() {
     return
   fi
   part=other-servers LATCHKEY_ZOOKEEPER_CLASSPATH=$class_path run_tests ci 0 \
-    --label-regex '^(integration|testcluster)$' --exclude-regex '^fencing'
+    --label-regex '^(integration|testcluster)$' --exclude-regex '^(fencing|command)'
   part=rolling-upgrade LATCHKEY_ZOOKEEPER_NEXT_CLASSPATH=$class_path run_tests ci 0 \
     --tests-regex '^integration_tests: rolling upgrade$'
 }

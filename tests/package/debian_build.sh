@@ -87,7 +87,7 @@ plain=$(grep '"command"' "$work/build/compile_commands.json" |
   grep -v -e '-O3 -DNDEBUG .*-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection' || true)
 expect "$plain" "" "commands that compile without a hardening flag"
 
-for page in latchkey-testcluster latchkey; do
+for page in latchkey-testcluster latchkey latchkey-run; do
   expect "$(groff -man -ww -z "$work/root/usr/share/man/man1/$page.1" 2>&1)" "" "warnings about the manual page of $page"
 done
 
