@@ -2,6 +2,7 @@
 #include "queue/inquiry.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "queue/refusal.hpp"
@@ -14,6 +15,25 @@ constexpr std::size_t first_window = 8;
 
 /// Bytes of answers under way: they come before a proof's own answer.
 constexpr std::size_t most_bytes = 1024 * 1024;
+
+/// @returns what a request of that kind needs.
+std::string_view permission_for(operation kind) noexcept {
+  switch (kind) {
+    case operation::create:
+      return "the permission c";
+    case operation::remove:
+      return "the permission d on the path of the lock";
+    case operation::set:
+      return "the permission w";
+    case operation::children:
+    case operation::get:
+    case operation::get_acl:
+    case operation::sync:
+    case operation::transact:  // which only checks
+      break;
+  }
+  return "the permission r";
+}
 
 }  // namespace
 
@@ -124,9 +144,7 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
       again_ = true;
       break;
     default:
-      return fail(
-          refusal(core_, answer.code,
-                  "the permission r, w for ask_to_release() and resize(), and d on the lock's path for evict()"));
+      return fail(refusal(core_, answer.code, permission_for(what_[index].kind)));
   }
   if (!again_) return send_more();
   if (waiting_ == 0) send_again();

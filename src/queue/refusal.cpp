@@ -9,14 +9,14 @@
 namespace latchkey::detail {
 namespace {
 
-/// @returns why `node`, which is missing, could not be created.
+/// @returns why `node` could not be created. The server looks at the ACL above before it looks for the node.
 failure refusal_to_create(client_core& core, const std::string& node, reply_code code) {
   const auto named = name_and_number(code);
   switch (code) {
     case reply_code::no_permission:
       return {errc::not_authorized,
-              fmt::format("its parent {} is missing, and the ACL above denies creating it ({}); create it, or grant "
-                          "the permission c",
+              fmt::format("{} is missing, and the ACL above denies creating it, or it is there, and its own ACL denies "
+                          "access ({}); create it, or grant this client the permission c",
                           node, named),
               {}};
     case reply_code::no_children_for_ephemerals:

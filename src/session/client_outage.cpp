@@ -36,8 +36,8 @@ time_point client_core::end_of_try(duration most) const {
 std::string client_core::advice() const {
   if (auto why = session_.failure(); !why.empty()) return why;
   if (session_.is_turned_away()) {
-    return "servers, or proxies before them, accept connections and close them: they have no quorum or are down, or "
-           "their limit for this address (maxClientCnxns) is reached";
+    return "servers, or proxies before them, accept connections and close them: they have no quorum or are down, "
+           "their limit for this address (maxClientCnxns) is reached, or they are no ZooKeeper servers";
   }
   if (session_.is_ignored()) {
     return "something accepts connections there and does not answer: a server that is stopped or overloaded, or no "

@@ -3,6 +3,7 @@
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
+#include <latchkey/transaction.hpp>
 
 #include <type_traits>
 
@@ -131,7 +132,13 @@ TEST_SUITE("bad input") {
     CHECK(mentions(what, path));
     CHECK(mentions(what, "permissions"));
     CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::not_authorized);
-    CHECK(failure_of([&] { mutex(stranger, path + "/below/it").lock(); }).first == errc::not_authorized);
+    const auto [code_below, what_below] = failure_of([&] { mutex(stranger, path + "/below/it").lock(); });
+    CHECK(code_below == errc::not_authorized);
+    CHECK(mentions(what_below, "or it is there, and its own ACL denies access"));
+    const auto [code_of_read, what_of_read] = failure_of([&] { read(stranger, path, patience()); });
+    CHECK(code_of_read == errc::not_authorized);
+    CHECK(mentions(what_of_read, "grant this client the permission r"));
+    CHECK_FALSE(mentions(what_of_read, "evict"));
 
     client colleague{servers().connect_string(), with_password("alice:secret")};
     mutex ours{colleague, path};
