@@ -47,7 +47,7 @@ struct packet {
   std::string text{};
 };
 
-/// @returns whether the other end is still there.
+/// Does not wait: who is stopped, and does not read, holds up nobody. @returns whether it was sent.
 inline bool send_packet(int channel, const packet& what) noexcept {
   struct {
     word what;
@@ -60,7 +60,7 @@ inline bool send_packet(int channel, const packet& what) noexcept {
   message.msg_iovlen = parts.size();
   ssize_t sent = 0;
   do {
-    sent = ::sendmsg(channel, &message, MSG_NOSIGNAL);
+    sent = ::sendmsg(channel, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
   return sent >= 0;
 }

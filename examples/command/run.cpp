@@ -216,9 +216,10 @@ class guarded_tree {
       std::this_thread::sleep_for(1ms);
     }
   }
-  /// The guard ends by itself.
+  /// Nothing is left, or is to be ended, but the guard.
   void finish() {
     if (std::exchange(over_, true)) return;
+    ::kill(guard_, SIGKILL);  // it may be stopped
     while (::waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
@@ -286,8 +287,8 @@ class runner {
  private:
   int fail(const char* why, exit_code code) {
     what_ = outcome::failed;
-    held_.release();
     tree_.end();
+    held_.release();
     say(true, printable(why));
     report(static_cast<int>(code));
     return static_cast<int>(code);
@@ -412,7 +413,12 @@ class runner {
                                            .signal = kills ? SIGTERM : how_.loss_signal},
                                   .text = environment()});
     started_ = boottime_clock::now();
-    while (said && !command_ && not_started_ == 0 && !guard_gone_) await(never);
+    while (said && !command_ && not_started_ == 0 && !guard_gone_) {
+      await(boottime_clock::now() + timeout_ / looks);
+      if (left() > times_.margin / 2) continue;
+      set(outcome::lost);  // the guard is stopped, or starved: it may have started the command
+      guard_gone_ = true;
+    }
     if (not_started_ == 0) return true;
     what_ = outcome::not_started;
     say(true, no_command(how_.command.front(), why_not_started_).what());
@@ -457,8 +463,8 @@ class runner {
 
   void tell_lease() {
     const auto until = held_ ? held_.grant().valid_until() : time_point{};
-    if (std::exchange(known_until_, until) == until) return;
-    tree_.tell({.what = word::until, .with = {.until = until.time_since_epoch().count()}});
+    if (until == known_until_) return;
+    if (tree_.tell({.what = word::until, .with = {.until = until.time_since_epoch().count()}})) known_until_ = until;
   }
 
   void look_at_grant() {
@@ -588,7 +594,6 @@ class runner {
       case word::ended:
         status_ = static_cast<int>(said->value);
         rest_at_ = boottime_clock::now() + patience_with_the_rest;
-        max_hold_at_ = never;
         if (how_.rest == leftover::leave) leave();
         return;
       case word::empty:
@@ -704,6 +709,7 @@ int run_under_lock(settings with, const run_options& how) try {
   sigset_t all;
   sigfillset(&all);
   if (::sigprocmask(SIG_BLOCK, &all, &what.signals) != 0) throw failure("sigprocmask");
+  ::signal(SIGCHLD, SIG_DFL);  // who ignores it hears of no child's end
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throw failure("prctl");
   guarded_tree tree{what};
   sigset_t ours;

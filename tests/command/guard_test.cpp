@@ -222,6 +222,17 @@ TEST_SUITE("guard") {
     CHECK(one.empty());
   }
 
+  TEST_CASE("a guard that does not read holds up nobody") {
+    std::array<int, 2> pair{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) == 0);
+    int sent = 0;
+    while (sent < 100'000 && send_packet(pair[0], {.what = word::until})) ++sent;
+    CHECK(sent > 0);
+    CHECK(sent < 100'000);
+    CHECK(receive_packet(pair[1]));
+    for (const int each : pair) ::close(each);
+  }
+
   TEST_CASE("before the start nothing runs, whatever ends the wait") {
     guarded one{"exit 1"};
     SUBCASE("a kill") { one.say({.what = word::kill}); }

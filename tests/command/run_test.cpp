@@ -255,6 +255,13 @@ TEST_SUITE("latchkey run") {
     CHECK(contenders_at(owner, path) == 0);
   }
 
+  TEST_CASE("it hears of the end of the command, also if its parent has ignored SIGCHLD") {
+    const auto path = fresh_path();
+    child_process one{
+        with({"/usr/bin/env", "--ignore-signal=CHLD", LATCHKEY_COMMAND}, run_at(path, {}, shell("exit 7")))};
+    CHECK(one.wait(time_to_end) == "exit code 7");
+  }
+
   TEST_CASE("the report says how it ended") {
     temporary_folder folder;
     const auto file = (folder / "report").string();
