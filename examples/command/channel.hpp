@@ -25,7 +25,7 @@ enum class word : std::uint8_t {
   leave,   ///< what is left of the tree goes on alone
 
   started,      ///< `value`: its process
-  not_started,  ///< `value`: why, an `errno`
+  not_started,  ///< `value`: why, an `errno`; below zero if the command was not even tried
   ended,        ///< `value`: the status of the command, as of waitpid
   empty,        ///< no process of the tree is left; `value`: 1 if the lease ran low before
 };
@@ -80,7 +80,8 @@ inline std::optional<packet> receive_packet(int channel) {
   ssize_t got = 0;
   do {
     got = ::recvmsg(channel, &message, 0);
-  } while (got < 0 && errno == EINTR);
+    // The other end has closed with something unread: what it said before comes next.
+  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
   if (got < static_cast<ssize_t>(sizeof head)) return std::nullopt;
   text.resize(static_cast<std::size_t>(got) - sizeof head);
   return packet{head.what, head.value, head.with, std::move(text)};

@@ -99,6 +99,7 @@ class guard_process {
 
   void run() {
     while (state_ != state::over) {
+      look_at_children();  // a command that has ended by itself was not ended for the time
       look_at_time();
       if (state_ == state::killing) kill_all();
       look_at_children();
@@ -164,13 +165,15 @@ class guard_process {
     while (::read(children_, &news, sizeof news) > 0) {
     }
     const bool empty = reap([this](pid_t which, int status) {
-      if (which == command_) on(event::ended, status);
+      if (which != command_ || ended_) return;
+      ended_ = true;  // its number may become that of another
+      on(event::ended, status);
     });
     if (empty) on(event::empty);
   }
 
   void wait() {
-    const auto next = state_ == state::idle ? no_time : std::min(kill_at(), signal_at());
+    const auto next = state_ == state::idle || state_ == state::killing ? no_time : std::min(kill_at(), signal_at());
     itimerspec at{};
     if (next != no_time) {
       const auto time = std::max<std::int64_t>(next, 1);  // 0 would be no timer
@@ -180,8 +183,7 @@ class guard_process {
     std::array<pollfd, 3> all{pollfd{channel_, POLLIN, 0}, pollfd{children_, POLLIN, 0}, pollfd{timer_, POLLIN, 0}};
     if (closed_) all[0].fd = -1;
     ::poll(all.data(), all.size(), state_ == state::killing ? pause_of_killing_ms : -1);
-    look_at_time();  // before anything that is said: the tree may have had its time
-    if (all[0].revents != 0) hear();
+    while (state_ != state::over && !closed_ && ::poll(all.data(), 1, 0) == 1) hear();
   }
 
   void hear() {
@@ -194,7 +196,10 @@ class guard_process {
       case word::start:
         terms_ = said->with;
         given_ = std::move(said->text);
-        return on(event::start);
+        if (boottime() < std::min(kill_at(), terms_.until)) return on(event::start);
+        state_ = state::over;  // this process was stopped meanwhile: the lease is over
+        for_lease_ = true;
+        return act(action::tell_empty, 0);
       case word::until:
         // Later only: what is said last may have been said before.
         terms_.until = said->with.until == 0 ? 0 : std::max(terms_.until, said->with.until);
@@ -218,13 +223,13 @@ class guard_process {
   /// The whole tree once the command has ended: there is nothing else to tell.
   void pass(int signal) {
     if (state_ == state::leftover) return signal_below_me(signal);
-    if (command_ <= 0 || state_ == state::idle || state_ == state::killing) return;
+    if (command_ <= 0 || ended_ || state_ == state::idle || state_ == state::killing) return;
     ::kill(what_.foreground ? command_ : -command_, signal);
   }
 
   /// The group first, in one step: a tree that forks all the time would get more of the processors than this process.
   void kill_all() {
-    if (!what_.foreground && command_ > 0) ::kill(-command_, SIGKILL);
+    if (!what_.foreground && command_ > 0 && !ended_) ::kill(-command_, SIGKILL);
     kill_below_me();
   }
 
@@ -235,14 +240,14 @@ class guard_process {
 
   void spawn() {
     std::array<int, 2> failure{};
-    if (::pipe2(failure.data(), O_CLOEXEC) != 0) return not_started(errno);
+    if (::pipe2(failure.data(), O_CLOEXEC) != 0) return not_started(-errno);
     const auto guard = ::getpid();
     command_ = ::fork();
     if (command_ == 0) become_command(guard, failure[1]);
     const int why_no_fork = errno;
     ::close(failure[1]);
     int why = 0;
-    if (command_ < 0) why = why_no_fork;
+    if (command_ < 0) why = -why_no_fork;
     ssize_t got = 0;
     do {
       got = command_ < 0 ? 0 : ::read(failure[0], &why, sizeof why);
@@ -263,11 +268,13 @@ class guard_process {
     if (::getppid() != guard) ::_exit(125);  // it has gone already
     if (what_.foreground) {
       ::signal(SIGTSTP, SIG_IGN);  // a command that is stopped may outlast the lease
+      ::setpgid(0, what_.group);
     } else {
       ::setpgid(0, 0);
     }
     for (std::size_t at = 0; at < given_.size();) {
       const auto end = given_.find('\0', at);
+      if (end == given_.npos) ::_exit(125);  // cut
       ::putenv(given_.data() + at);
       at = end + 1;
     }
@@ -290,6 +297,7 @@ class guard_process {
   std::string given_;
   pid_t command_ = 0;
   std::int64_t rest_until_ = no_time;
+  bool ended_ = false;
   bool signalled_ = false;
   bool for_lease_ = false;  // the command was asked to end, or killed, as the lease ran low
   bool closed_ = false;
@@ -298,6 +306,7 @@ class guard_process {
 }  // namespace
 
 void run_as_guard(int channel, const guarded_command& what) {
+  ::setpgid(0, 0);  // what stops or kills the group of the runner is not for this process
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::prctl(PR_SET_NAME, "latchkey-guard");
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, -20));            // where it is allowed

@@ -25,6 +25,7 @@ struct guarded_command {
   std::chrono::nanoseconds grace{};  ///< with `leftover::end`, from SIGTERM to SIGKILL
   sigset_t signals{};                ///< the mask of the command
   int priority = 0;                  ///< as of setpriority(2)
+  pid_t group = 0;                   ///< the process group of the runner
 };
 
 /// Runs as the guard until the tree of the command is empty, or the runner has gone. Call it in a child of a process

@@ -204,13 +204,14 @@ class guarded_tree {
   int channel() const noexcept { return channel_.number(); }
   bool tell(const packet& what) const noexcept { return send_packet(channel_.number(), what); }
   std::optional<packet> hear() const { return receive_packet(channel_.number()); }
+  bool begun = false;       ///< the command may have been started: until then all other children are of others
   bool left_alone = false;  ///< what is left of it is nobody's business
 
   /// Kills all, the guard first. @returns when nothing is left.
   void end() {
+    if (!begun || left_alone) return finish();
     if (std::exchange(over_, true)) return;
     ::kill(guard_, SIGKILL);
-    if (left_alone) return;
     while (!reap([](pid_t, int) {})) {
       kill_below_me();
       std::this_thread::sleep_for(1ms);
@@ -301,7 +302,12 @@ class runner {
     lock_ = make_lock(*client_, how_);
     if (!take_lock()) return end_without_command();
     if (!await_lease()) return lost_before_start();
-    if (!start()) return not_started_;
+    try {
+      if (!start()) return not_started_;
+    } catch (const latchkey::error&) {
+      if (held_) throw;
+      return lost_before_start();  // between two looks
+    }
     supervise();
     return finish();
   }
@@ -331,9 +337,10 @@ class runner {
     }};
     while (!over) {
       await(never);
-      if (signal_ != 0 && signal_ != SIGWINCH) give_up.request_stop();
+      if (guard_gone_ || (signal_ != 0 && signal_ != SIGWINCH)) give_up.request_stop();
     }
     taking.join();
+    if (guard_gone_) throw std::runtime_error{"the guard of the command was ended"};
     if (signal_ == SIGWINCH) signal_ = 0;
     if (signal_ != 0) {
       held_.release();
@@ -406,6 +413,7 @@ class runner {
     const auto signal_before =
         how_.how == on_loss::kill ? nanoseconds{terms::never} : times_.warning() - (kills ? timeout_ / 24 : 0ns);
     known_until_ = held_.grant().valid_until();
+    tree_.begun = true;
     const auto said = tree_.tell({.what = word::start,
                                   .with = {.until = known_until_.time_since_epoch().count(),
                                            .kill_before = kills ? times_.margin.count() : terms::never,
@@ -413,15 +421,20 @@ class runner {
                                            .signal = kills ? SIGTERM : how_.loss_signal},
                                   .text = environment()});
     started_ = boottime_clock::now();
-    while (said && !command_ && not_started_ == 0 && !guard_gone_) {
+    if (how_.max_hold) max_hold_at_ = started_ + *how_.max_hold;
+    while (said && !command_ && not_started_ == 0 && !guard_gone_ && !empty_) {
       await(boottime_clock::now() + timeout_ / looks);
+      pass_signal();
+      tell_lease();
+      look_at_timers();
       if (left() > times_.margin / 2) continue;
       set(outcome::lost);  // the guard is stopped, or starved: it may have started the command
       guard_gone_ = true;
     }
     if (not_started_ == 0) return true;
     what_ = outcome::not_started;
-    say(true, no_command(how_.command.front(), why_not_started_).what());
+    say(true, why_not_started_ < 0 ? fmt::format("no process for the command: {}", std::strerror(-why_not_started_))
+                                   : std::string{no_command(how_.command.front(), why_not_started_).what()});
     held_.release();
     return false;
   }
@@ -442,7 +455,6 @@ class runner {
   }
 
   void supervise() {
-    if (how_.max_hold) max_hold_at_ = started_ + *how_.max_hold;
     say(false, fmt::format("holds {}; process {}", printable(how_.paths.front()), command_.value_or(0)));
     while (!empty_ && !guard_gone_) {
       pass_signal();
@@ -450,7 +462,8 @@ class runner {
       look_at_grant();
       look_at_timers();
       if (empty_ || guard_gone_) break;
-      await(std::min({boottime_clock::now() + timeout_ / looks, max_hold_at_, kill_at_, backstop_, rest_at_}));
+      await(std::min(
+          {boottime_clock::now() + timeout_ / looks, max_hold_at_, kill_at_, killed_by_, backstop_, rest_at_}));
     }
     if (!empty_) {
       if (what_ == outcome::ended && !left_alone()) what_ = outcome::failed;
@@ -468,6 +481,10 @@ class runner {
   }
 
   void look_at_grant() {
+    if (held_ && asked_->requested() && !std::exchange(was_asked_, true)) {
+      stop(SIGTERM, outcome::asked, "the lock is wanted");
+      arm_kill();
+    }
     if (how_.how == on_loss::notify) return;  // the guard has been told until when it is held
     const auto now = boottime_clock::now();
     if (!held_) {  // the guard has been told, and kills
@@ -476,9 +493,11 @@ class runner {
     } else {
       backstop_ = held_.grant().valid_until() - times_.margin / 2;
       if (how_.how == on_loss::term && warning_->requested()) {
-        if (!std::exchange(warned_, true)) stop(SIGTERM, outcome::lost, "the lease runs low");
+        if (!std::exchange(warned_, true)) {
+          stop(SIGTERM, outcome::lost, "the lease runs low");
+          kill_at_ = std::min(kill_at_, now + times_.grace);  // also if a late proof comes
+        }
       }
-      if (asked_->requested() && !std::exchange(was_asked_, true)) stop(SIGTERM, outcome::asked, "the lock is wanted");
     }
     if (now < backstop_) return;
     set(outcome::lost);  // the guard is stopped, or starved
@@ -494,8 +513,10 @@ class runner {
     }
     if (now >= kill_at_) {
       kill_at_ = never;
+      killed_by_ = now + times_.margin;
       tree_.tell({.what = word::kill});
     }
+    if (now >= killed_by_) guard_gone_ = true;  // it is stopped
     if (now >= rest_at_) {
       rest_at_ = never;
       std::string rest;
@@ -536,7 +557,7 @@ class runner {
     held_.release();
     if (what_ == outcome::lost) return static_cast<int>(exit_code::lost);
     if (what_ == outcome::max_hold) return static_cast<int>(exit_code::max_hold);
-    if (!status_) {
+    if (!status_ || what_ == outcome::failed) {
       say(true, "the guard of the command was ended, and the command with it");
       return static_cast<int>(exit_code::failed);
     }
@@ -546,7 +567,7 @@ class runner {
   /// --hold-for, unless a signal wants it to end.
   void rest_after_command() {
     const auto until = started_ + how_.hold_for;
-    while (held_ && boottime_clock::now() < until && signal_ == 0) await(until);
+    for (signal_ = 0; held_ && boottime_clock::now() < until && !asks_to_end(signal_);) await(until);
   }
 
   std::string why_lost() const {
@@ -569,7 +590,7 @@ class runner {
     waker_.clear();
     signalfd_siginfo news{};
     while (::read(signals_.number(), &news, sizeof news) > 0) take_signal(static_cast<int>(news.ssi_signo));
-    if (all[2].revents != 0) hear();
+    while (!guard_gone_ && !empty_ && ::poll(&all[2], 1, 0) == 1) hear();
   }
 
   /// One that asks to end goes before one that does not.
@@ -589,7 +610,8 @@ class runner {
         return;
       case word::not_started:
         why_not_started_ = static_cast<int>(said->value);
-        not_started_ = static_cast<int>(no_command(how_.command.front(), why_not_started_).code);
+        not_started_ = static_cast<int>(why_not_started_ < 0 ? exit_code::failed
+                                                             : no_command(how_.command.front(), why_not_started_).code);
         return;
       case word::ended:
         status_ = static_cast<int>(said->value);
@@ -660,6 +682,7 @@ class runner {
   time_point known_until_{};
   time_point max_hold_at_ = never;
   time_point kill_at_ = never;
+  time_point killed_by_ = never;
   time_point backstop_ = never;
   time_point rest_at_ = never;
 
@@ -698,7 +721,10 @@ int run_under_lock(settings with, const run_options& how) try {
   if (with.session_timeout.empty() && how.grace) {
     with.session_timeout = fmt::format("{}ms", timeout_for(*how.grace).count());
   }
+  while (::open("/dev/null", O_RDWR | O_CLOEXEC) <= STDERR_FILENO) {  // the standard ones may be closed
+  }
   guarded_command what;
+  what.group = ::getpgrp();
   what.file = find_command(how.command.front());
   what.arguments = how.command;
   what.foreground = ::isatty(STDIN_FILENO) == 1;
@@ -714,7 +740,11 @@ int run_under_lock(settings with, const run_options& how) try {
   guarded_tree tree{what};
   sigset_t ours;
   sigemptyset(&ours);
-  for (const int each : forwarded) sigaddset(&ours, each);
+  for (const int each : forwarded) {
+    struct sigaction now {};
+    ::sigaction(each, nullptr, &now);
+    if (now.sa_handler != SIG_IGN) sigaddset(&ours, each);  // as with nohup
+  }
   const descriptor signals{::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
   if (signals.number() < 0) throw failure("signalfd");
   return runner{with, how, tree, signals, what.foreground}.run();

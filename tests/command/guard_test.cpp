@@ -233,6 +233,36 @@ TEST_SUITE("guard") {
     for (const int each : pair) ::close(each);
   }
 
+  TEST_CASE("what was said before the other end closed is heard, also if that had not read all") {
+    std::array<int, 2> pair{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) == 0);
+    REQUIRE(send_packet(pair[0], {.what = word::until}));
+    REQUIRE(send_packet(pair[1], {.what = word::ended}));
+    REQUIRE(send_packet(pair[1], {.what = word::empty}));
+    ::close(pair[1]);
+    const auto first = receive_packet(pair[0]);
+    REQUIRE(first);
+    CHECK(first->what == word::ended);
+    CHECK(receive_packet(pair[0]));
+    CHECK_FALSE(receive_packet(pair[0]));
+    ::close(pair[0]);
+  }
+
+  TEST_CASE("a command is not started under a lease that is over") {
+    guarded one{"exit 1"};
+    one.say({.what = word::start, .with = {.until = in(-1ms), .kill_before = 0}});
+    const auto said = one.hear();
+    REQUIRE(said);
+    CHECK(said->what == word::empty);
+    CHECK(said->value == 1);
+  }
+
+  TEST_CASE("the guard is in no group of others: what stops or kills the runner's does not reach it") {
+    guarded one{"sleep 1000"};
+    one.start();
+    CHECK(::getpgid(one.id()) == one.id());
+  }
+
   TEST_CASE("before the start nothing runs, whatever ends the wait") {
     guarded one{"exit 1"};
     SUBCASE("a kill") { one.say({.what = word::kill}); }

@@ -262,6 +262,20 @@ TEST_SUITE("latchkey run") {
     CHECK(one.wait(time_to_end) == "exit code 7");
   }
 
+  TEST_CASE("a process that was there before is none of the tree") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quiet()};
+    mutex lock{owner, path};
+    const auto held = lock.acquire();
+    std::string words;
+    for (const auto& each : run_at(path, {"-n"}, {"true"})) words += " " + each;
+    child_process one{{"/bin/sh", "-c", std::string{"sleep 1000 & echo $!; exec "} + LATCHKEY_COMMAND + words}};
+    const auto other = one.hear(time_to_end);
+    REQUIRE(other);
+    CHECK(one.wait(time_to_end) == "exit code 1");
+    CHECK(::kill(std::stoi(*other), SIGKILL) == 0);
+  }
+
   TEST_CASE("the report says how it ended") {
     temporary_folder folder;
     const auto file = (folder / "report").string();
@@ -301,6 +315,15 @@ TEST_SUITE("latchkey run") {
       ::kill(main_process, SIGSTOP);
       CHECK(written.has_writers(2));
       ::kill(main_process, SIGCONT);
+    }
+    SUBCASE("the group of the runner is stopped past its lease, and goes on") {
+      ::kill(-main_process, SIGSTOP);
+      CHECK(written.has_writers(2));
+      ::kill(-main_process, SIGCONT);
+    }
+    SUBCASE("the group of the runner is killed") {
+      ::kill(-main_process, SIGKILL);
+      expected = "signal 9";
     }
     SUBCASE("the guard is killed") {
       ::kill(guard, SIGKILL);
