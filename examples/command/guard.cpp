@@ -284,8 +284,7 @@ class guard_process {
     ::sigprocmask(SIG_SETMASK, &what_.signals, nullptr);
     ::execv(what_.file.c_str(), arguments.data());
     const int why = errno;
-    static_cast<void>(::write(failure, &why, sizeof why));
-    ::_exit(127);
+    ::_exit(::write(failure, &why, sizeof why) == sizeof why ? 127 : 125);
   }
 
   const int channel_;
