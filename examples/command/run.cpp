@@ -7,8 +7,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +38,8 @@
 #include "channel.hpp"
 #include "descriptor.hpp"
 #include "exit_code.hpp"
+#include "find_command.hpp"
+#include "guarded_tree.hpp"
 #include "run_lock.hpp"
 #include "show.hpp"
 #include "tree.hpp"
@@ -70,48 +70,6 @@ constexpr std::array forwarded{SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR
 
 bool asks_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT; }
 bool is_of_terminal(int signal) { return signal == SIGINT || signal == SIGQUIT || signal == SIGWINCH; }
-
-std::system_error failure(const char* what) { return {errno, std::generic_category(), what}; }
-
-/// A command that cannot be executed.
-struct not_executable : std::runtime_error {
-  not_executable(exit_code how, const std::string& what) : std::runtime_error{what}, code{how} {}
-  exit_code code;
-};
-
-not_executable no_command(const std::string& name, int why) {
-  return {why == ENOENT || why == ENOTDIR ? exit_code::not_found : exit_code::not_executable,
-          fmt::format("cannot execute {}: {}", printable(name), std::strerror(why))};
-}
-
-/// As a shell does, before the lock is waited for. @throws not_executable
-std::string find_command(const std::string& name) {
-  const auto why_not = [](const std::string& file) {
-    struct stat about {};
-    if (::stat(file.c_str(), &about) != 0) return errno;
-    if (!S_ISREG(about.st_mode)) return EACCES;
-    return ::access(file.c_str(), X_OK) == 0 ? 0 : errno;
-  };
-  int why = ENOENT;
-  if (name.find('/') != name.npos) {
-    why = why_not(name);
-    if (why == 0) return name;
-  } else {
-    const auto* const path = std::getenv("PATH");
-    std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-    for (bool more = !name.empty(); more;) {
-      const auto colon = rest.find(':');
-      const auto folder = rest.substr(0, colon);
-      const auto file = (folder.empty() ? std::string{"."} : std::string{folder}) + "/" + name;
-      const int here = why_not(file);
-      if (here == 0) return file;
-      if (here == EACCES) why = EACCES;
-      more = colon != rest.npos;
-      if (more) rest.remove_prefix(colon + 1);
-    }
-  }
-  throw no_command(name, why);
-}
 
 std::chrono::milliseconds in_milliseconds(nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time);
@@ -177,59 +135,6 @@ std::string_view name_of(outcome what) {
                                                   "asked", "failed",  "cancelled", "not-started"};
   return names.at(static_cast<std::size_t>(what));
 }
-
-/// The two processes below this one, and all that come from them.
-class guarded_tree {
- public:
-  /// @pre this process has no threads
-  explicit guarded_tree(const guarded_command& what) {
-    std::array<int, 2> pair{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0) throw failure("socketpair");
-    guard_ = ::fork();
-    if (guard_ == 0) {
-      ::close(pair[0]);
-      run_as_guard(pair[1], what);
-    }
-    const int why = errno;
-    ::close(pair[1]);
-    channel_ = descriptor{pair[0]};
-    if (guard_ < 0) throw std::system_error{why, std::generic_category(), "fork"};
-  }
-
-  /// Without a guard nothing of the tree may go on.
-  ~guarded_tree() { end(); }
-  guarded_tree(const guarded_tree&) = delete;
-  guarded_tree& operator=(const guarded_tree&) = delete;
-
-  int channel() const noexcept { return channel_.number(); }
-  bool tell(const packet& what) const noexcept { return send_packet(channel_.number(), what); }
-  std::optional<packet> hear() const { return receive_packet(channel_.number()); }
-  bool begun = false;       ///< the command may have been started: until then all other children are of others
-  bool left_alone = false;  ///< what is left of it is nobody's business
-
-  /// Kills all, the guard first. @returns when nothing is left.
-  void end() {
-    if (!begun || left_alone) return finish();
-    if (std::exchange(over_, true)) return;
-    ::kill(guard_, SIGKILL);
-    while (!reap([](pid_t, int) {})) {
-      kill_below_me();
-      std::this_thread::sleep_for(1ms);
-    }
-  }
-  /// Nothing is left, or is to be ended, but the guard.
-  void finish() {
-    if (std::exchange(over_, true)) return;
-    ::kill(guard_, SIGKILL);  // it may be stopped
-    while (::waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-
- private:
-  descriptor channel_{-1};
-  pid_t guard_ = -1;
-  bool over_ = false;
-};
 
 /// What wakes the one loop of this process, from any thread.
 class waker {
