@@ -89,11 +89,8 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
     return 0;
   }
 
-  /// @returns why `unlock()` does nothing.
-  unlock_fault fault() const {
-    const std::lock_guard lock{mutex_};
-    if (depth_ != 0 && depth_ == guards_) return unlock_fault::guarded;
-    return owner_ != no_fiber && has_ended(owner_) ? unlock_fault::owner_has_ended : unlock_fault::by_another;
+  void unlock_or_say_why() {
+    if (!unlock()) ignored_.add(path_, "unlock()", fault());
   }
 
   std::size_t depth() const noexcept {
@@ -105,6 +102,13 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
 
  private:
   static constexpr std::uint64_t no_fiber = 0;
+
+  /// @returns why `unlock()` does nothing.
+  unlock_fault fault() const {
+    const std::lock_guard lock{mutex_};
+    if (depth_ != 0 && depth_ == guards_) return unlock_fault::guarded;
+    return owner_ != no_fiber && has_ended(owner_) ? unlock_fault::owner_has_ended : unlock_fault::by_another;
+  }
 
   /// A thread of the parent may have held the mutex at the moment of the fork: it is not taken then.
   bool forked() const noexcept { return core_->monitor().forked(); }
@@ -118,6 +122,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   const std::shared_ptr<client_core> core_;
   const std::shared_ptr<cohort> cohort_;
   const std::string path_;
+  ignored_unlocks ignored_;
   mutable std::mutex mutex_;  // before the monitor
   std::uint64_t owner_ = no_fiber;
   std::size_t depth_ = 0;
@@ -143,9 +148,7 @@ guard reentrant_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_to
   return state_->take_guard(timeout, std::move(stop));
 }
 
-void reentrant_mutex::unlock() noexcept {
-  if (!state_->unlock()) detail::log_wrong_unlock(path_, "unlock()", state_->fault());
-}
+void reentrant_mutex::unlock() noexcept { state_->unlock_or_say_why(); }
 
 void reentrant_mutex::unlock_checked() {
   state_->require_home();

@@ -25,7 +25,7 @@ class reentrance;
 ///
 /// The owner is the fiber that holds the lock, on whatever thread it runs; in a plain thread it is the thread. It locks
 /// again at once, without a request, under the same grant, and holds the lock until it has unlocked it as often as it
-/// has locked it. A guard that has been moved or assigned to is of no owner: beside it even the thread that took it waits.
+/// has locked it. Once its only guard has been moved, the lock has no owner: the fiber that took it waits as any other.
 /// Meets Lockable and TimedLockable. Wire-compatible with Curator's `InterProcessMutex`, which is reentrant too.
 ///
 /// Loss: locking again after a loss throws `errc::lock_lost`. The owner unlocks as often as it has locked; then the
@@ -41,13 +41,13 @@ class LATCHKEY_EXPORT reentrant_mutex : public detail::lockable<reentrant_mutex>
   reentrant_mutex& operator=(const reentrant_mutex&) = delete;
 
   /// Takes back one `lock()`; the last one releases the lock. Does not wait for the ensemble.
-  /// Called by any other fiber, it does nothing and logs an error.
+  /// Called by any other fiber, or when only guards are left, it does nothing and logs an error.
   void unlock() noexcept;
 
   /// As `unlock()`. @throws std::system_error operation_not_permitted when the calling fiber does not hold the lock
   void unlock_checked();
 
-  /// @returns how often the calling fiber has locked it and has not unlocked it yet.
+  /// @returns how often the calling fiber has locked it and not unlocked it yet, guards included; 0 for any other fiber.
   std::size_t depth() const noexcept;
 
   /// @returns the grant of the fiber that holds the lock through this object; an empty one if none does.

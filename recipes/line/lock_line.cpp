@@ -2,6 +2,8 @@
 #include "recipes/line/lock_line.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,25 +31,25 @@ kept_by how_kept(const hold& holder) {
 
 }  // namespace
 
-void log_wrong_unlock(const std::string& path, const char* call, unlock_fault why) {
+void ignored_unlocks::add(const std::string& path, const char* call, unlock_fault why) {
+  const auto count = ++count_;
+  if (!std::has_single_bit(count)) return;
+  const auto say = [&](std::string_view text) { log(log_level::error, text, {{"path", path}, {"ignored", count}}); };
   if (why == unlock_fault::guarded) {
-    return log(
-        log_level::error,
+    return say(
         fmt::format("{} was called while a guard holds the lock, and was ignored; call release() of the guard, or "
                     "let its scope end",
-                    call),
-        {{"path", path}});
+                    call));
   }
   const auto* const advice =
       why == unlock_fault::owner_has_ended
           ? "the one that has is at its end, so only the destructor of the lock object releases the lock now; take "
             "it with acquire()"
           : "unlock it on the one that has, or take it with acquire()";
-  log(log_level::error,
+  say(
       fmt::format("{} was called by a {} that has not locked it, and was ignored; {}, whose guard any thread may "
                   "release",
-                  call, kind_of_caller(), advice),
-      {{"path", path}});
+                  call, kind_of_caller(), advice));
 }
 
 void require_peers(client_core& core, hand_off how, const std::string& path) {
@@ -161,7 +163,7 @@ void lock_line::unlock() noexcept {
     }
     return false;
   });
-  if (!is_holder) log_wrong_unlock(path_, words_.unlock, why);
+  if (!is_holder) ignored_.add(path_, words_.unlock, why);
 }
 
 void lock_line::leave(std::uint64_t fiber) {

@@ -3,6 +3,7 @@
 
 /// The calls of one lock object.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -21,7 +22,15 @@ enum class unlock_fault : std::uint8_t {
   guarded,          ///< a guard releases the lock
 };
 
-void log_wrong_unlock(const std::string& path, const char* call, unlock_fault why);
+/// The calls of `unlock()` that one lock object has ignored.
+class ignored_unlocks {
+ public:
+  /// Logs the first, the second, the fourth and so on: a loop may make many.
+  void add(const std::string& path, const char* call, unlock_fault why);
+
+ private:
+  std::atomic<std::uint64_t> count_ = 0;
+};
 
 /// @throws error bad_option if locks of this client cannot be handed off so
 void require_peers(client_core& core, hand_off how, const std::string& path);
@@ -122,6 +131,7 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
   void leave(hold& mine);
 
   const wording& words_;
+  ignored_unlocks ignored_;
   lock_line* other_ = nullptr;  // see `exclude`
   const char* why_not_both_ = nullptr;
 };

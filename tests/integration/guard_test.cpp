@@ -132,6 +132,17 @@ TEST_SUITE("guard") {
     CHECK(w.is_free());
   }
 
+  LATCHKEY_TEST_CASES("a loop of wrong calls of unlock() logs a line for each time that their number doubles", kind,
+                      guarded()) {
+    const log_lines log;
+    rivals w{kind};
+    for (int i = 0; i < 100; ++i) w.lock->unlock();
+    const auto said = log.with(w.path);
+    REQUIRE(said.size() == 7);
+    CAPTURE(said.back());
+    CHECK(said.back().find("ignored=64") != std::string::npos);
+  }
+
   LATCHKEY_TEST_CASES("only its guard releases what a guard holds", kind, guarded()) {
     const log_lines log;
     rivals w{kind};
