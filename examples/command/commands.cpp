@@ -7,8 +7,8 @@
 #include <exception>
 #include <iostream>
 #include <limits>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -21,6 +21,7 @@
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/queue_view.hpp>
 
+#include "followed_queue.hpp"
 #include "show.hpp"
 
 namespace command {
@@ -74,16 +75,10 @@ bool matches(const listed_lock& one, const list_options& how, wall_time at) {
 class departure {
  public:
   departure(const context& with, const queue& of) {
-    constexpr std::string_view permits = "leases/";
-    bool in_folder = false;
-    bool in_queue = false;
-    for (const auto& who : of.contenders) {
-      if (!who.holds) continue;
-      holders_.insert(who.node);
-      (who.node.starts_with(permits) ? in_folder : in_queue) = true;
-    }
-    if (in_folder) follow(with, of.path + "/leases", std::string{permits});
-    if (in_queue) follow(with, of.path, "");
+    for (const auto& who : of.contenders)
+      if (who.holds) holders_.insert(who.node);
+    const bool semaphore = std::any_of(holders_.begin(), holders_.end(), is_of_semaphore);
+    view_.emplace(with.client, of.path, semaphore, [this](const auto& seen) { look(seen); });
   }
 
   bool wait(std::chrono::milliseconds timeout) {
@@ -92,29 +87,19 @@ class departure {
   }
 
  private:
-  /// @param prefix of the nodes that are seen there
-  void follow(const context& with, const std::string& path, std::string prefix) {
-    views_.push_back(std::make_unique<latchkey::queue_view>(
-        with.client, path,
-        [this, before = std::move(prefix)](const latchkey::queue_sighting& seen) { look(before, seen); }));
-  }
-
-  void look(const std::string& prefix, const latchkey::queue_sighting& seen) {
+  void look(const latchkey::queue_sighting& seen) {
     if (!seen.known) return;
     std::set<std::string> there;
-    for (const auto& each : seen.places) there.insert(prefix + each.node);
+    for (const auto& each : seen.places) there.insert(each.node);
     const std::lock_guard lock{guard_};
-    std::erase_if(holders_, [&](const auto& node) {
-      const bool seen_here = prefix.empty() ? node.find('/') == node.npos : node.starts_with(prefix);
-      return seen_here && !there.contains(node);
-    });
+    std::erase_if(holders_, [&](const auto& node) { return !there.contains(node); });
     if (holders_.empty()) moved_.notify_all();
   }
 
   std::mutex guard_;
   std::condition_variable moved_;
-  std::set<std::string> holders_;                             // that have not been seen to go
-  std::vector<std::unique_ptr<latchkey::queue_view>> views_;  // last: their callbacks use the others
+  std::set<std::string> holders_;       // that have not been seen to go
+  std::optional<followed_queue> view_;  // last: its callback uses the others
 };
 
 latchkey::leader_sighting see_leader(const context& with, const std::string& path) {

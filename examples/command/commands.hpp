@@ -32,6 +32,12 @@ struct list_options {
   std::optional<std::chrono::milliseconds> older_than{};  ///< those whose first holder has been there for longer
 };
 
+struct watch_options {
+  std::string path;
+  std::size_t most = 100;  ///< so many contenders are read at a time
+  bool semaphore = false;  ///< also if no one holds a permit or waits for one
+};
+
 struct evict_options {
   std::string path;
   std::string node;
@@ -46,10 +52,11 @@ exit_code ask(const context& with, const std::string& path, std::optional<std::c
 exit_code evict(const context& with, const evict_options& what);
 exit_code check(const context& with, const latchkey::sequencer& what);
 exit_code show_leader(const context& with, const std::string& path);
-/// Prints each change until a signal ends it. @pre `block_ending_signals()` was called before the client was made
+/// Print each change until a signal ends it. @pre `block_ending_signals()` was called before the client was made
 exit_code follow_leader(const context& with, const std::string& path);
+exit_code watch(const context& with, const watch_options& how);
 
-/// Blocks the signals that end `follow_leader`, for this thread and those it starts.
+/// Blocks the signals that end what follows changes, for this thread and those it starts.
 void block_ending_signals();
 
 }  // namespace command

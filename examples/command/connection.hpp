@@ -42,11 +42,14 @@ std::vector<latchkey::credentials> read_credentials(const std::string& file);
 /// The time that a command may take.
 class budget {
  public:
-  explicit budget(std::chrono::milliseconds whole) : end_{std::chrono::steady_clock::now() + whole} {}
+  explicit budget(std::chrono::milliseconds whole) : whole_{whole}, end_{std::chrono::steady_clock::now() + whole} {}
   /// @returns zero when it is over.
   std::chrono::nanoseconds left() const;
+  /// @returns as much time, from now.
+  budget again() const { return budget{whole_}; }
 
  private:
+  std::chrono::milliseconds whole_;
   std::chrono::steady_clock::time_point end_;
 };
 

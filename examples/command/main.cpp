@@ -41,6 +41,7 @@ struct arguments {
   command::evict_options evict;
   std::string sequencer;
   bool follow = false;
+  command::watch_options watch;
   std::string shell;
   command::run_options run;
 };
@@ -120,6 +121,14 @@ void describe_commands(CLI::App& app, arguments& to) {
       "--older-than", [&to](const std::string& text) { to.list.older_than = command::parse_duration(text); },
       "Those whose first holder has held for longer, as 10m");
 
+  auto* watch =
+      app.add_subcommand("watch", "Show each change of a queue, until a signal; creates a path that is missing");
+  watch->add_option("path", to.watch.path, "Of the lock")->required();
+  watch->add_flag("--semaphore", to.watch.semaphore, "It is a semaphore, also if no one uses it now");
+  watch
+      ->add_option("--most", to.watch.most, "Read so many contenders, and name the others by their nodes; default: 100")
+      ->check(CLI::NonNegativeNumber);
+
   auto* ask = app.add_subcommand("ask", "Ask the holders of a lock to release it");
   ask->add_option("path", to.path, "Of the lock")->required();
   ask->add_option_function<std::string>(
@@ -165,13 +174,14 @@ exit_code run(const CLI::App& app, arguments& with) {
   }
   std::optional<latchkey::sequencer> sequencer;
   if (name == "check") sequencer = sequencer_of(with.sequencer);
-  if (with.follow) command::block_ending_signals();
+  if (with.follow || name == "watch") command::block_ending_signals();
   command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
   const command::budget time{with.connection.timeout};
   const auto client = command::connect(with.connection, time);
   const context here{*client, time, std::cout, with.json};
   if (name == "status") return command::show_status(here, with.path, with.most);
   if (name == "list") return command::list_locks(here, with.list);
+  if (name == "watch") return command::watch(here, with.watch);
   if (name == "ask") return command::ask(here, with.path, with.wait);
   if (name == "evict") return command::evict(here, with.evict);
   if (name == "check") return command::check(here, *sequencer);
@@ -224,7 +234,7 @@ int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) t
 
 int main(int argc, char** argv) {
   arguments given;
-  CLI::App app{"Look at the locks of a ZooKeeper ensemble, and get one back", "latchkey"};
+  CLI::App app{"Run a command under a lock, look at the locks of an ensemble, and get one back", "latchkey"};
   app.set_version_flag("--version", fmt::format("latchkey {}.{}.{}", LATCHKEY_VERSION_MAJOR, LATCHKEY_VERSION_MINOR,
                                                 LATCHKEY_VERSION_PATCH));
   app.require_subcommand(1);

@@ -112,6 +112,24 @@ json object_of(const contender& who) {
           {"data_cut", who.data_cut}};
 }
 
+/// @returns what has become of a contender: "+holds", say.
+const char* name_of(queue_change::kind what, bool holds) {
+  using kind = queue_change::kind;
+  switch (what) {
+    case kind::there:
+      return holds ? "=holds" : "=waits";
+    case kind::waits:
+      return "+waits";
+    case kind::holds:
+      return "+holds";
+    case kind::stops_waiting:
+      return "-waits";
+    case kind::stops_holding:
+      return "-holds";
+  }
+  return "";
+}
+
 json object_of(const latchkey::found_lock& one) {
   return {{"path", one.path}, {"contenders", one.contenders}, {"semaphore", one.semaphore}};
 }
@@ -218,6 +236,14 @@ std::string text_of_change(const latchkey::leader_sighting& seen, wall_time now)
   return time_of(now, true) + "  " + text_of(seen);
 }
 
+std::string text_of(const queue_change& what, wall_time now) {
+  const auto after = what.after ? "  after " + age_of(*what.after) : std::string{};
+  return fmt::format("{}  {}  {:6}  {}{}  {}\n", time_of(now, true), name_of(what.what, what.who.holds),
+                     latchkey::to_string(what.who.what), name_of(what.who), after, printable(what.who.node));
+}
+
+std::string text_of_not_known(wall_time now) { return time_of(now, true) + "  the queue is not known\n"; }
+
 std::string json_of(const queue& of) {
   auto contenders = json::array();
   for (const auto& who : of.contenders) contenders.push_back(object_of(who));
@@ -240,6 +266,19 @@ std::string json_of(const std::string& path, const latchkey::leader_sighting& se
   json who;
   if (seen.who) who = {{"id", seen.who->id}, {"term", latchkey::to_string(seen.who->term)}};
   return line_of({{"path", path}, {"known", seen.known}, {"who", std::move(who)}});
+}
+
+std::string json_of(const std::string& path, const queue_change& what, wall_time now) {
+  return line_of({{"path", path},
+                  {"at", time_of(now, true)},
+                  {"known", true},
+                  {"change", name_of(what.what, what.who.holds)},
+                  {"after_ms", what.after ? json(what.after->count()) : json{}},
+                  {"contender", object_of(what.who)}});
+}
+
+std::string json_of_not_known(const std::string& path, wall_time now) {
+  return line_of({{"path", path}, {"at", time_of(now, true)}, {"known", false}});
 }
 
 std::string json_of(const latchkey::sequencer& what, bool valid) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,15 @@ struct listed_lock {
   queue first;  ///< with the data of its first contender
 };
 
+/// One contender that has come, gone, or been let in.
+struct queue_change {
+  enum class kind { there, waits, holds, stops_waiting, stops_holding };
+
+  kind what{};
+  latchkey::contender who;                           ///< only its node and mode, if nothing else was read
+  std::optional<std::chrono::milliseconds> after{};  ///< how long it had waited, or held
+};
+
 /// @returns `text` on one line and in valid UTF-8: what is not printable there is written as in C.
 std::string printable(std::string_view text);
 
@@ -49,12 +59,16 @@ std::string text_of(const std::vector<listed_lock>& all, wall_time now);
 std::string text_of(const latchkey::leader_sighting& seen);
 /// As one of many: with the time.
 std::string text_of_change(const latchkey::leader_sighting& seen, wall_time now);
+std::string text_of(const queue_change& what, wall_time now);
+std::string text_of_not_known(wall_time now);
 
 /// One JSON object and the end of the line, in ASCII.
 std::string json_of(const queue& of);
 std::string json_of(const listed_lock& one);
 std::string json_of(const latchkey::found_lock& one);
 std::string json_of(const std::string& path, const latchkey::leader_sighting& seen);
+std::string json_of(const std::string& path, const queue_change& what, wall_time now);
+std::string json_of_not_known(const std::string& path, wall_time now);
 std::string json_of(const latchkey::sequencer& what, bool valid);
 std::string json_of_asking(const std::string& path, std::size_t asked, bool moved);
 std::string json_of_eviction(const std::string& path, const latchkey::contender& who, bool evicted);

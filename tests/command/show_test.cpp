@@ -148,6 +148,21 @@ TEST_SUITE("show") {
     CHECK(json_of("/e", {}) == "{\"path\":\"/e\",\"known\":false,\"who\":null}\n");
   }
 
+  TEST_CASE("a change of a queue says who, and after how long") {
+    const queue_change let_in{queue_change::kind::holds, billing(), 412ms};
+    CHECK(text_of(let_in, begin + 7ms) ==
+          "2023-11-14T22:13:20.007Z  +holds  lock    billing@host3 pid 812  after 412ms  _c_5f-lock-0000000041\n");
+    const auto read = json::parse(json_of("/a", let_in, begin + 7ms));
+    CHECK(read["change"] == "+holds");
+    CHECK(read["after_ms"] == 412);
+    CHECK(read["contender"]["label"] == "billing");
+    CHECK(json::parse(json_of("/a", {queue_change::kind::there, billing()}, begin))["after_ms"].is_null());
+    CHECK(text_of({queue_change::kind::there, billing()}, begin) ==
+          "2023-11-14T22:13:20.000Z  =holds  lock    billing@host3 pid 812  _c_5f-lock-0000000041\n");
+    CHECK(text_of_not_known(begin) == "2023-11-14T22:13:20.000Z  the queue is not known\n");
+    CHECK(json_of_not_known("/a", begin) == "{\"path\":\"/a\",\"at\":\"2023-11-14T22:13:20.000Z\",\"known\":false}\n");
+  }
+
   TEST_CASE("text that may harm a terminal is escaped, other text is not") {
     CHECK(printable("plain, M\xc3\xbcller, \xe6\x97\xa5\xe6\x9c\xac") ==
           "plain, M\xc3\xbcller, \xe6\x97\xa5\xe6\x9c\xac");
