@@ -14,7 +14,7 @@ enum class exit_code {
   yes = 0,               ///< done; yes
   no = 1,                ///< not moved in time; nothing matches; the node is gone; no candidate leads
   usage = 2,             ///< arguments, a path, a sequencer, a settings file or its mode are wrong: nothing was done
-  usage_of_run = 64,     ///< the same of `run`: the command may well exit with 2
+  usage_of_run = 64,     ///< the same of `run`, whose command may well exit with 2, and of `doctor`, which does
   unavailable = 69,      ///< the ensemble was not reached, or did not answer in time
   lost = 75,             ///< of `run`: the lock was lost, or about to be, and the command was ended
   denied = 77,           ///< the ensemble refused the credentials, or an ACL denies the request

@@ -21,6 +21,7 @@
 #include "commands.hpp"
 #include "completion.hpp"
 #include "connection.hpp"
+#include "doctor.hpp"
 #include "exit_code.hpp"
 #include "run.hpp"
 #include "show.hpp"
@@ -42,6 +43,7 @@ struct arguments {
   std::string sequencer;
   bool follow = false;
   command::watch_options watch;
+  command::doctor_options doctor;
   std::string shell;
   command::run_options run;
 };
@@ -148,6 +150,11 @@ void describe_commands(CLI::App& app, arguments& to) {
   leader->add_option("path", to.path, "Of the election")->required();
   leader->add_flag("--follow", to.follow, "Go on with each change, until a signal; creates a path that is missing");
 
+  auto* doctor = app.add_subcommand(
+      "doctor", "Look whether locks work well with these servers; exit code 0, 1 (warnings) or 2 (failures)");
+  doctor->add_option("--path", to.doctor.path, "Of a lock, or above it: whether it is open to anyone");
+  add_duration(*doctor, "--server-tick", to.doctor.server_tick, "The tickTime of the servers, as 2s");
+
   auto* completion = app.add_subcommand("completion", "Print a script that completes command lines in a shell");
   completion->add_option("shell", to.shell, "bash, zsh or fish")
       ->required()
@@ -164,6 +171,12 @@ int run_under_lock(arguments& with) {
   if (with.run.command.empty()) throw command::usage_error{"no command to run; write it after --"};
   command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
   return command::run_under_lock(with.connection, with.run);
+}
+
+int examine(arguments& with) {
+  command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
+  const auto worst = command::examine(with.connection, with.doctor, std::cout, with.json);
+  return static_cast<int>(worst);  // as nagios has them
 }
 
 exit_code run(const CLI::App& app, arguments& with) {
@@ -202,9 +215,10 @@ std::vector<std::string> cut_command(std::vector<std::string>& given) {
   return cut;
 }
 
-/// A command may well exit with 2.
+/// A command may well exit with 2, and a doctor does.
 exit_code usage_of(const CLI::App& app) {
-  return app.got_subcommand("run") ? exit_code::usage_of_run : exit_code::usage;
+  const bool two_says_more = app.got_subcommand("run") || app.got_subcommand("doctor");
+  return two_says_more ? exit_code::usage_of_run : exit_code::usage;
 }
 
 /// @returns the exit code, whatever happens.
@@ -213,6 +227,7 @@ int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) t
   std::reverse(given.begin(), given.end());  // as CLI11 wants them
   app.parse(std::move(given));
   if (app.got_subcommand("run")) return run_under_lock(with);
+  if (app.got_subcommand("doctor")) return examine(with);
   const auto code = run(app, with);
   std::cout.flush();
   return std::cout ? static_cast<int>(code) : fail("the output could not be written", exit_code::failed);
@@ -225,7 +240,8 @@ int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) t
 } catch (const command::usage_error& wrong) {
   return fail(wrong.what(), usage_of(app));
 } catch (const latchkey::error& failed) {
-  return fail(failed.what(), command::code_of(static_cast<latchkey::errc>(failed.code().value())));
+  const auto code = command::code_of(static_cast<latchkey::errc>(failed.code().value()));
+  return fail(failed.what(), code == exit_code::usage ? usage_of(app) : code);
 } catch (const std::exception& failed) {
   return fail(failed.what(), exit_code::failed);
 }

@@ -7,8 +7,6 @@
 namespace command {
 namespace {
 
-using kind = queue_change::kind;
-
 std::optional<std::chrono::milliseconds> between(const std::optional<wall_time>& then, wall_time now) {
   if (!then) return std::nullopt;
   return std::chrono::duration_cast<std::chrono::milliseconds>(now - *then);
@@ -37,6 +35,7 @@ latchkey::contender queue_changes::who(const latchkey::queue_place& place) const
 }
 
 std::vector<queue_change> queue_changes::next(const latchkey::queue_sighting& seen, wall_time now) {
+  using kind = queue_change::kind;
   std::vector<queue_change> gone;
   std::vector<queue_change> changed;
   for (auto& [node, each] : all_) each.there = false;

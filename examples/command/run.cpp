@@ -610,6 +610,10 @@ std::string label_of(const std::vector<std::string>& command) {
 
 }  // namespace
 
+std::chrono::milliseconds longest_grace(std::chrono::milliseconds timeout) {
+  return in_milliseconds(times_of(timeout, 4, {}).grace);
+}
+
 int parse_signal(const std::string& text) {
   constexpr std::array names{std::pair{"HUP", SIGHUP},   std::pair{"INT", SIGINT},   std::pair{"QUIT", SIGQUIT},
                              std::pair{"TERM", SIGTERM}, std::pair{"USR1", SIGUSR1}, std::pair{"USR2", SIGUSR2}};

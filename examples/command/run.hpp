@@ -47,6 +47,9 @@ struct run_options {
   std::vector<std::string> command;
 };
 
+/// @returns the longest --grace with that session timeout.
+std::chrono::milliseconds longest_grace(std::chrono::milliseconds timeout);
+
 /// @returns the number of a signal by its name, as "USR1" or "SIGUSR1", or by its number. @throws usage_error
 int parse_signal(const std::string& text);
 

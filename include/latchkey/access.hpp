@@ -3,8 +3,11 @@
 
 /// Authentication and access control lists.
 
+#include <chrono>
+#include <optional>
 #include <string>
 
+#include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
 
 namespace latchkey {
@@ -22,5 +25,18 @@ struct acl_entry {
                             ///< "user:" and 28 characters of base64
   std::string permissions;  ///< letters of "cdrwa": create, delete, read, write, admin
 };
+
+class client;
+
+/// Whoever can connect to the ensemble can do at a node what its access control list lets anyone do, also to a lock there:
+/// "d" deletes its entries, "a" changes the list itself.
+///
+/// Costs one read. Suspends the calling fiber, or blocks a plain thread, at most `timeout`, or 200 ms if that is not
+/// positive.
+/// @returns letters of "cdrwa", as of `acl_entry::permissions`; nothing if there is no such node.
+/// @throws error bad_path, unreachable, not_authorized (the list itself needs "r" or "a"), authentication_failed,
+///         data_lost, closed
+LATCHKEY_EXPORT std::optional<std::string> permissions_of_anyone(
+    client& through, const std::string& path, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
 }  // namespace latchkey

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A client with an ACL warns of lock paths in which that does not protect anything.
 
+#include <latchkey/access.hpp>
 #include <latchkey/mutex.hpp>
 
 #include <mutex>
+#include <optional>
 
 #include <doctest/doctest.h>
 
+#include "error_of.hpp"
 #include "log_lines.hpp"
 #include "support/reached.hpp"
 
@@ -75,6 +78,26 @@ TEST_SUITE("open parents") {
     reached_by_proxy here{quick(60s)};
     lock_once(here.owner, path);
     CHECK(here.net.requests(opcode::get_acl) == 0);
+  }
+
+  TEST_CASE("what anyone may do at a node is told to those who may read it") {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    client owner{servers().connect_string(), with_acl()};
+    CHECK(permissions_of_anyone(owner, path) == "cdrwa");
+    CHECK(permissions_of_anyone(owner, path + "/missing") == std::nullopt);
+    mutex lock{owner, path + "/lock"};
+    const auto held = lock.acquire();
+    client other{servers().connect_string(), quick()};
+    CHECK(permissions_of_anyone(other, path + "/lock") == "r");
+    auto closed = with_acl();
+    closed.acl.pop_back();
+    client closes{servers().connect_string(), closed};
+    mutex closed_lock{closes, path + "/closed"};
+    const auto closed_held = closed_lock.acquire();
+    CHECK(permissions_of_anyone(closes, path + "/closed") == "");
+    CHECK(error_of([&] { permissions_of_anyone(other, path + "/closed"); }) == errc::not_authorized);
+    CHECK(error_of([&] { permissions_of_anyone(other, "closed"); }) == errc::bad_path);
   }
 }
 
