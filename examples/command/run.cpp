@@ -26,7 +26,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <latchkey/client.hpp>
 #include <latchkey/clock.hpp>
@@ -41,6 +40,7 @@
 #include "find_command.hpp"
 #include "guarded_tree.hpp"
 #include "run_lock.hpp"
+#include "run_report.hpp"
 #include "show.hpp"
 #include "tree.hpp"
 
@@ -104,18 +104,6 @@ void require_time(std::chrono::milliseconds timeout, const run_options& how) {
   throw usage_error{
       fmt::format("a session timeout of {} is too short to end the command in; give -T {}, or a shorter --grace",
                   age_of(timeout), age_of(timeout_for(how.grace.value_or(0ms))))};
-}
-
-/// In one step: others see the old file or the new one.
-void write_file(const std::string& name, const std::string& text) {
-  const auto other = fmt::format("{}.{}", name, ::getpid());
-  std::ofstream file{other, std::ios::trunc};
-  file << text;
-  file.close();
-  if (!file || std::rename(other.c_str(), name.c_str()) != 0) {
-    std::cerr << "latchkey: cannot write " << printable(name) << ": " << std::strerror(errno) << '\n';
-    static_cast<void>(std::remove(other.c_str()));
-  }
 }
 
 enum class outcome : std::uint8_t {
@@ -547,24 +535,18 @@ class runner {
   }
 
   void report(int code) const {
-    if (!how_.report.empty()) {
-      nlohmann::json all{
-          {"outcome", name_of(what_)},
-          {"exit_code", code},
-          {"path", printable(how_.paths.front())},
-          {"waited_ms", in_milliseconds((taken_ == time_point{} ? boottime_clock::now() : taken_) - begun_).count()},
-          {"held_ms", in_milliseconds(held_for_).count()}};
-      if (taken_ != time_point{}) all["fence"] = to_string(fence_);
-      if (status_ && WIFEXITED(*status_)) all["status"] = WEXITSTATUS(*status_);
-      if (status_ && WIFSIGNALED(*status_)) all["signal"] = WTERMSIG(*status_);
-      write_file(how_.report, all.dump() + "\n");
-    }
-    if (!how_.textfile.empty()) {
-      write_file(how_.textfile,
-                 fmt::format("{}# TYPE latchkey_run_exit_code gauge\nlatchkey_run_exit_code {}\n"
-                             "# TYPE latchkey_run_outcome gauge\nlatchkey_run_outcome{{outcome=\"{}\"}} 1\n",
-                             client_ ? to_prometheus(client_->metrics()) : std::string{}, code, name_of(what_)));
-    }
+    const auto begun_to_hold = taken_ == time_point{} ? boottime_clock::now() : taken_;
+    run_result all{.outcome = name_of(what_),
+                   .exit_code = code,
+                   .path = how_.paths.front(),
+                   .waited = in_milliseconds(begun_to_hold - begun_),
+                   .held = in_milliseconds(held_for_),
+                   .status = status_};
+    if (taken_ != time_point{}) all.fence = fence_;
+    if (client_) all.client = client_->metrics();
+    if (!how_.report.empty()) write_file(how_.report, report_of(all));
+    if (!how_.textfile.empty())
+      write_file(how_.textfile, metrics_of(all, how_.textfile, std::chrono::system_clock::now()));
   }
 
   const settings& with_;

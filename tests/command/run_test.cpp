@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -286,6 +287,28 @@ TEST_SUITE("latchkey run") {
     CHECK(report.at("exit_code") == 3);
     CHECK(report.at("status") == 3);
     CHECK(report.at("fence").get<std::string>().size() == 24);
+  }
+
+  TEST_CASE("the metrics of two jobs do not collide in one folder") {
+    temporary_folder folder;
+    const auto nightly = (folder / "nightly.prom").string();
+    const auto hourly = (folder / "hourly \"1\".prom").string();
+    CHECK(end_of({"--textfile", nightly}, shell("exit 3")) == "exit code 3");
+    CHECK(end_of({"--textfile", hourly}, shell("exit 0")) == "exit code 0");
+    std::set<std::string> series;
+    for (const auto& name : {nightly, hourly}) {
+      std::ifstream file{name};
+      for (std::string line; std::getline(file, line);) {
+        if (line.starts_with('#')) continue;
+        CAPTURE(line);
+        CHECK(series.insert(line.substr(0, line.rfind(' '))).second);
+      }
+    }
+    CHECK(series.contains(R"(latchkey_run_exit_code{run="nightly"})"));
+    CHECK(series.contains(R"(latchkey_run_exit_code{run="hourly \"1\""})"));
+    CHECK(series.contains(R"(latchkey_run_outcome{run="nightly",outcome="ended"})"));
+    CHECK(series.contains(R"(latchkey_granted_total{run="nightly",group=""})"));
+    CHECK(series.contains(R"(latchkey_sessions_total{run="hourly \"1\""})"));
   }
 
   TEST_CASE("the command is dead before the next has the lock") {

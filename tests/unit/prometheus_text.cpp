@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the numbers of a made-up client in Prometheus' text format, for parse_prometheus.py.
+// Prints the numbers of a made-up client in Prometheus' text format, for parse_prometheus.py and check_dashboards.py.
 
 #include <latchkey/metrics.hpp>
 
 #include <chrono>
 #include <iostream>
 
-int main() {
+int main(int argc, char** argv) {
   using namespace std::chrono_literals;
   latchkey::client_metrics told;
   told.connections = 2;
@@ -25,5 +25,5 @@ int main() {
     locks.wait.count = 1;
     locks.wait.sum = 24h;
   }
-  std::cout << latchkey::to_prometheus(told, "app");
+  std::cout << latchkey::to_prometheus(told, argc > 1 ? argv[1] : "app");
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_report.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "show.hpp"
+
+namespace command {
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char each : printable(text)) {
+    if (each == '\\' || each == '"') safe += '\\';
+    safe += each;
+  }
+  return safe;
+}
+
+/// @param label as `run="nightly"`. @returns the samples with that label besides their own.
+std::string with_label(const std::string& samples, const std::string& label) {
+  std::string all;
+  std::istringstream lines{samples};
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with('#')) {
+      const auto at = line.find_first_of("{ ");
+      const bool has_others = at < line.size() && line[at] == '{';
+      line.insert(has_others ? at + 1 : at, has_others ? label + "," : "{" + label + "}");
+    }
+    all += line + '\n';
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string report_of(const run_result& what) {
+  nlohmann::json all{{"outcome", what.outcome},
+                     {"exit_code", what.exit_code},
+                     {"path", printable(what.path)},
+                     {"waited_ms", what.waited.count()},
+                     {"held_ms", what.held.count()}};
+  if (what.fence) all["fence"] = to_string(*what.fence);
+  if (what.status && WIFEXITED(*what.status)) all["status"] = WEXITSTATUS(*what.status);
+  if (what.status && WIFSIGNALED(*what.status)) all["signal"] = WTERMSIG(*what.status);
+  return all.dump() + '\n';
+}
+
+std::string metrics_of(const run_result& what, const std::string& file, std::chrono::system_clock::time_point now) {
+  const auto seconds = [](auto time) { return std::chrono::duration<double>{time}.count(); };
+  auto all = what.client ? to_prometheus(*what.client) : std::string{};
+  const auto add = [&](std::string_view name, std::string_view help, const auto& value,
+                       const std::string& labels = {}) {
+    fmt::format_to(std::back_inserter(all), "# HELP latchkey_run_{0} {1}\n# TYPE latchkey_run_{0} gauge\n", name, help);
+    fmt::format_to(std::back_inserter(all), "latchkey_run_{}{} {}\n", name, labels, value);
+  };
+  add("exit_code", "Exit code of the last run.", what.exit_code);
+  add("outcome", "How the last run ended.", 1, fmt::format("{{outcome=\"{}\"}}", what.outcome));
+  add("wait_seconds", "Time that the last run waited for the lock.", seconds(what.waited));
+  add("hold_seconds", "Time that the last run had the lock.", seconds(what.held));
+  add("end_time_seconds", "When the last run ended, since 1970.", seconds(now.time_since_epoch()));
+  return with_label(all, fmt::format("run=\"{}\"", escaped(std::filesystem::path{file}.stem().string())));
+}
+
+void write_file(const std::string& name, const std::string& text) {
+  const auto other = fmt::format("{}.{}", name, ::getpid());
+  std::ofstream file{other, std::ios::trunc};
+  file << text;
+  file.close();
+  if (!file || std::rename(other.c_str(), name.c_str()) != 0) {
+    std::cerr << "latchkey: cannot write " << printable(name) << ": " << std::strerror(errno) << '\n';
+    static_cast<void>(std::remove(other.c_str()));
+  }
+}
+
+}  // namespace command
