@@ -92,7 +92,9 @@ struct setting {
 constexpr std::array all_settings{setting{&settings::connect, "LATCHKEY_CONNECT", "connect"},
                                   setting{&settings::auth_file, "LATCHKEY_AUTH_FILE", "auth-file"},
                                   setting{&settings::session_timeout, "LATCHKEY_SESSION_TIMEOUT", "session-timeout"},
-                                  setting{&settings::label, "LATCHKEY_LABEL", "label"}};
+                                  setting{&settings::label, "LATCHKEY_LABEL", "label"},
+                                  setting{&settings::acl, "LATCHKEY_ACL", "acl"},
+                                  setting{&settings::tls, "LATCHKEY_TLS", "tls"}};
 
 void fill_in_from_file(settings& given) {
   const bool by_default = given.config.empty();
@@ -106,8 +108,8 @@ void fill_in_from_file(settings& given) {
         std::find_if(all_settings.begin(), all_settings.end(), [&](const auto& each) { return each.key == key; });
     if (equals == line.npos || known == all_settings.end()) {
       throw usage_error{
-          fmt::format("line {} of {} is no setting; write connect=, auth-file=, session-timeout= or "
-                      "label=, or # in front of a comment",
+          fmt::format("line {} of {} is no setting; write connect=, auth-file=, session-timeout=, label=, "
+                      "acl= or tls=, or # in front of a comment",
                       number, printable(file))};
     }
     auto& member = given.*known->member;
@@ -134,6 +136,26 @@ std::chrono::milliseconds parse_duration(std::string_view text) {
         fmt::format("\"{}\" is no duration of at most a day; write it as 500ms, 10s, 5m or 1.5h", printable(text))};
   }
   return std::chrono::milliseconds{static_cast<std::int64_t>(number * found->milliseconds)};
+}
+
+std::vector<latchkey::acl_entry> parse_acl(std::string_view text) {
+  std::vector<latchkey::acl_entry> all;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(','), text.size());
+    const auto entry = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto first = entry.find(':');
+    const auto last = entry.rfind(':');
+    if (first == entry.npos || first == last || first == 0) {
+      throw usage_error{
+          fmt::format("\"{}\" is no entry of an access control list; write it as auth::cdrwa, or "
+                      "world:anyone:r, with commas between entries",
+                      printable(entry))};
+    }
+    all.push_back({std::string{entry.substr(0, first)}, std::string{entry.substr(first + 1, last - first - 1)},
+                   std::string{entry.substr(last + 1)}});
+  }
+  return all;
 }
 
 void fill_in(settings& given, const std::function<const char*(const char*)>& environment) {
@@ -173,6 +195,10 @@ std::unique_ptr<latchkey::client> connect(const settings& with, const budget& ti
   if (!with.session_timeout.empty()) options.session_timeout = parse_duration(with.session_timeout);
   if (!with.auth_file.empty()) options.authentication = read_credentials(with.auth_file);
   options.label = with.label;
+  options.acl = parse_acl(with.acl);
+  if (std::count(with.tls.begin(), with.tls.end(), ',') > 2)
+    throw usage_error{"--tls takes three files; a key with a password is not supported, as others could see it here"};
+  options.tls = with.tls;
   options.connect_timeout =
       std::clamp<std::chrono::milliseconds>(with.timeout, std::chrono::milliseconds{1}, options.connect_timeout);
   if (what == purpose::look) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <latchkey/access.hpp>
 #include <latchkey/client.hpp>
 
 namespace command {
@@ -22,6 +23,8 @@ struct settings {
   std::string auth_file;
   std::string session_timeout;
   std::string label;
+  std::string acl{};  ///< of the nodes that are created: see `parse_acl`
+  std::string tls{};  ///< files, as "ca.pem,client.pem,client.key"
   std::string config;  ///< the file; empty: the default one, which may be missing
   std::chrono::milliseconds timeout = std::chrono::seconds{10};
   bool verbose = false;
@@ -30,6 +33,9 @@ struct settings {
 /// @returns "1.5s", "500ms", "2m", "1h", or "10" (seconds) as a duration of at most a day.
 /// @throws usage_error for other text
 std::chrono::milliseconds parse_duration(std::string_view text);
+
+/// @returns the entries of "auth::cdrwa,world:anyone:r". @throws usage_error for other text
+std::vector<latchkey::acl_entry> parse_acl(std::string_view text);
 
 /// Fills in what was not given: from the environment, else from the file.
 /// @param environment as `std::getenv` @throws usage_error

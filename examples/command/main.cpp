@@ -101,6 +101,8 @@ void describe_connection(CLI::App& app, arguments& to) {
                  "A file with credentials, a line each as digest:user:password, of mode 0600; else LATCHKEY_AUTH_FILE");
   app.add_option("-T,--session-timeout", set.session_timeout, "Of the session; else LATCHKEY_SESSION_TIMEOUT, or 10s");
   app.add_option("--label", set.label, "The name of this client in its log; else LATCHKEY_LABEL");
+  app.add_option("--acl", set.acl, "Of nodes that are created, as auth::cdrwa,world:anyone:r; else LATCHKEY_ACL");
+  app.add_option("--tls", set.tls, "Certificates, as ca.pem,client.pem,client.key; else LATCHKEY_TLS");
   app.add_option("--config", set.config, "The settings file; default: /etc/latchkey.conf");
   app.add_option_function<std::string>(
       "--timeout", [&set](const std::string& text) { set.timeout = command::parse_duration(text); },

@@ -24,6 +24,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <latchkey/access.hpp>
 #include <latchkey/election.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
@@ -356,6 +357,25 @@ TEST_CASE("watch says that the queue is not known while there is no connection, 
   CHECK(has(watches.hear().value_or(""), "Z  +holds"));
   watches.signal(SIGHUP);
   CHECK(watches.end() == done);
+}
+
+TEST_CASE("--acl is that of the nodes that are created, and --tls is handed on") {
+  const auto path = fresh_path();
+  const temporary_folder folder;
+  const auto file = folder.file("auth", "digest:owner:secret\n", 0600);
+  run made{{"run", "-c", servers().connect_string(), "--path", path, "--auth-file", file, "--acl",
+            "auth::cdrwa,world:anyone:r", "--", "true"}};
+  CHECK(made.end() == done);
+  client other{servers().connect_string()};
+  CHECK(permissions_of_anyone(other, path) == "r");
+  const result wrong{{"status", path, "--acl", "auth:cdrwa"}};
+  CHECK(wrong.how == usage);
+  CHECK(has(wrong.err, "write it as auth::cdrwa"));
+  const result secret{{"status", path, "--tls", "ca.pem,client.pem,client.key,password"}};
+  CHECK(secret.how == usage);
+  CHECK(has(secret.err, "a key with a password is not supported"));
+  const result secure{{"status", path, "--tls", "/not/ca.pem,/not/client.pem,/not/client.key", "--timeout", "1s"}};
+  CHECK(secure.how != done);
 }
 
 TEST_CASE("wrong arguments end with 2, and say so on the standard error") {

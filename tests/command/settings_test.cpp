@@ -111,6 +111,21 @@ TEST_SUITE("settings") {
     CHECK(refusal_of([&] { read_credentials(place.path()); }).find("no regular file") != std::string::npos);
   }
 
+  TEST_CASE("an access control list is entries of three parts") {
+    CHECK(parse_acl("").empty());
+    const auto read = parse_acl("auth::cdrwa, digest:user:c2hh=:r,ip:10.0.0.0/8:r");
+    REQUIRE(read.size() == 3);
+    CHECK(read[0].scheme == "auth");
+    CHECK(read[0].id.empty());
+    CHECK(read[0].permissions == "cdrwa");
+    CHECK(read[1].id == "user:c2hh=");
+    CHECK(read[2].id == "10.0.0.0/8");
+    for (const auto* wrong : {"auth", "auth:cdrwa", ":x:r", ",", "auth::r,,"}) {
+      CAPTURE(wrong);
+      CHECK(refusal_of([&] { parse_acl(wrong); }).find("auth::cdrwa") != std::string::npos);
+    }
+  }
+
   TEST_CASE("credentials are read from a file of mode 0600, and from no other") {
     const std::string text = "# of the billing service\ndigest:billing:pass:word \n\nsasl:x\n";
     const file_with file{text};
