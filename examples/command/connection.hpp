@@ -23,8 +23,8 @@ struct settings {
   std::string auth_file;
   std::string session_timeout;
   std::string label;
-  std::string acl{};  ///< of the nodes that are created: see `parse_acl`
-  std::string tls{};  ///< files, as "ca.pem,client.pem,client.key"
+  std::string acl{};   ///< of the nodes that are created: see `parse_acl`
+  std::string tls{};   ///< files, as "ca.pem,client.pem,client.key"
   std::string config;  ///< the file; empty: the default one, which may be missing
   std::chrono::milliseconds timeout = std::chrono::seconds{10};
   bool verbose = false;

@@ -23,6 +23,7 @@
 #include "connection.hpp"
 #include "doctor.hpp"
 #include "exit_code.hpp"
+#include "restart.hpp"
 #include "run.hpp"
 #include "show.hpp"
 
@@ -46,6 +47,7 @@ struct arguments {
   command::doctor_options doctor;
   std::string shell;
   command::run_options run;
+  bool restart = false;
 };
 
 /// An option with a duration as its value.
@@ -87,6 +89,8 @@ void describe_run(CLI::App& app, arguments& to) {
       {"wait", command::leftover::wait}, {"term", command::leftover::end}, {"leave", command::leftover::leave}};
   run->add_option("--leftover", set.rest, "What becomes of processes that outlive the command: wait, term or leave")
       ->transform(CLI::CheckedTransformer(rests));
+  run->add_flag("--restart", to.restart, "Again and again, until a signal or wrong arguments end it");
+  run->add_flag("--notify", set.notify, "Tell systemd when the command runs, and what is waited for before");
   run->add_option("--report", set.report, "Write how it ended to this file, as JSON");
   run->add_option("--textfile", set.textfile, "Write metrics to this file, for Prometheus");
   run->footer(
@@ -172,7 +176,8 @@ latchkey::sequencer sequencer_of(const std::string& text) try {
 int run_under_lock(arguments& with) {
   if (with.run.command.empty()) throw command::usage_error{"no command to run; write it after --"};
   command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
-  return command::run_under_lock(with.connection, with.run);
+  const auto one = [&] { return command::run_under_lock(with.connection, with.run); };
+  return with.restart ? command::run_again_and_again(one) : one().code;
 }
 
 int examine(arguments& with) {

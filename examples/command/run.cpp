@@ -41,7 +41,9 @@
 #include "guarded_tree.hpp"
 #include "run_lock.hpp"
 #include "run_report.hpp"
+#include "service_manager.hpp"
 #include "show.hpp"
+#include "signals.hpp"
 #include "tree.hpp"
 
 namespace command {
@@ -63,13 +65,12 @@ constexpr nanoseconds least_margin = 200ms;
 /// Without --session-timeout.
 constexpr std::chrono::milliseconds usual_timeout = 10s;
 
+/// Of what a manager of services is told while the lock is waited for.
+constexpr std::chrono::milliseconds first_state = 200ms;
+constexpr std::chrono::milliseconds between_states = 5s;
+
 /// How long the processes that outlive the command go unmentioned.
 constexpr auto patience_with_the_rest = 1s;
-
-constexpr std::array forwarded{SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
-
-bool asks_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT; }
-bool is_of_terminal(int signal) { return signal == SIGINT || signal == SIGQUIT || signal == SIGWINCH; }
 
 std::chrono::milliseconds in_milliseconds(nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time);
@@ -159,15 +160,16 @@ class watched_token {
 
 class runner {
  public:
-  runner(const settings& with, const run_options& how, guarded_tree& tree, const descriptor& signals, bool foreground)
-      : with_{with}, how_{how}, tree_{tree}, signals_{signals}, foreground_{foreground} {}
+  runner(const settings& with, const run_options& how, guarded_tree& tree, const descriptor& signals, bool foreground,
+         service_manager manager)
+      : with_{with}, how_{how}, tree_{tree}, signals_{signals}, foreground_{foreground}, manager_{std::move(manager)} {}
 
-  int run() {
+  run_end run() {
     begun_ = boottime_clock::now();
     try {
       const int code = run_to_end();
       report(code);
-      return code;
+      return {code, next_after(code)};
     } catch (const usage_error& wrong) {
       return fail(wrong.what(), exit_code::usage_of_run);
     } catch (const latchkey::error& failed) {
@@ -179,13 +181,33 @@ class runner {
   }
 
  private:
-  int fail(const char* why, exit_code code) {
+  run_end fail(const char* why, exit_code code) {
     what_ = outcome::failed;
     tree_.end();
     held_.release();
     say(true, printable(why));
     report(static_cast<int>(code));
-    return static_cast<int>(code);
+    const bool for_good = code == exit_code::usage_of_run || code == exit_code::denied;
+    return {static_cast<int>(code), for_good ? next_run::none : next_run::after_pause};
+  }
+
+  next_run next_after(int code) const {
+    switch (what_) {
+      case outcome::ended:
+        return code == 0 ? next_run::at_once : next_run::after_pause;
+      case outcome::asked:
+      case outcome::max_hold:
+        return next_run::at_once;
+      case outcome::conflict:
+      case outcome::lost:
+      case outcome::failed:
+        return next_run::after_pause;
+      case outcome::stopped:
+      case outcome::cancelled:
+      case outcome::not_started:
+        break;
+    }
+    return next_run::none;
   }
 
   int run_to_end() {
@@ -228,8 +250,13 @@ class runner {
       over = true;
       waker_.wake();
     }};
+    auto next_state = manager_.is_there() ? begun_ + first_state : never;
     while (!over) {
-      await(never);
+      await(next_state);
+      if (!over && boottime_clock::now() >= next_state) {
+        tell_place();
+        next_state = boottime_clock::now() + between_states;
+      }
       if (guard_gone_ || (signal_ != 0 && signal_ != SIGWINCH)) give_up.request_stop();
     }
     taking.join();
@@ -245,6 +272,14 @@ class runner {
     taken_ = boottime_clock::now();
     fence_ = held_.fence();
     return true;
+  }
+
+  void tell_place() const try {
+    const latchkey::queue_snapshot queue{*client_, how_.paths.front(), between_states, 0};
+    manager_.tell(fmt::format("STATUS=waits for {}, {} in the queue", printable(how_.paths.front()),
+                              queue.holder_count() + queue.waiter_count()));
+  } catch (const latchkey::error& unknown) {
+    manager_.tell(fmt::format("STATUS=waits for {}: {}", printable(how_.paths.front()), printable(unknown.what())));
   }
 
   int end_without_command() {
@@ -324,13 +359,18 @@ class runner {
       set(outcome::lost);  // the guard is stopped, or starved: it may have started the command
       guard_gone_ = true;
     }
-    if (not_started_ == 0) return true;
+    if (not_started_ == 0) {
+      manager_.tell(fmt::format("READY=1\nSTATUS=holds {}", printable(lock_path())));
+      return true;
+    }
     what_ = outcome::not_started;
     say(true, why_not_started_ < 0 ? fmt::format("no process for the command: {}", std::strerror(-why_not_started_))
                                    : std::string{no_command(how_.command.front(), why_not_started_).what()});
     held_.release();
     return false;
   }
+
+  const std::string& lock_path() const { return how_.paths.at(lock_.index().value_or(0)); }
 
   /// "NAME=value", each with a 0.
   std::string environment() const {
@@ -340,7 +380,7 @@ class runner {
       all += '\0';
     };
     const auto index = lock_.index();
-    add("PATH", how_.paths.at(index.value_or(0)));
+    add("PATH", lock_path());
     add("FENCE", to_string(held_.fence()));
     add("SEQUENCER", to_string(latchkey::sequencer_of(held_.grant())));
     if (index) add("INDEX", fmt::to_string(*index));
@@ -434,6 +474,7 @@ class runner {
 
   void stop(int signal, outcome why, std::string_view text) {
     set(why);
+    if (why == outcome::stopped) manager_.tell("STOPPING=1");
     say(false, fmt::format("ending the command: {}", text));
     tree_.tell({.what = word::stop, .value = signal});
   }
@@ -554,6 +595,7 @@ class runner {
   guarded_tree& tree_;
   const descriptor& signals_;
   const bool foreground_;
+  const service_manager manager_;
 
   std::unique_ptr<latchkey::client> client_;
   run_lock lock_;
@@ -607,13 +649,15 @@ int parse_signal(const std::string& text) {
                                 printable(text))};
 }
 
-int run_under_lock(settings with, const run_options& how) try {
+run_end run_under_lock(settings with, const run_options& how) try {
   if (with.label.empty()) with.label = label_of(how.command);
   if (with.session_timeout.empty() && how.grace) {
     with.session_timeout = fmt::format("{}ms", timeout_for(*how.grace).count());
   }
   while (::open("/dev/null", O_RDWR | O_CLOEXEC) <= STDERR_FILENO) {  // the standard ones may be closed
   }
+  // Before the guard is forked, which has the environment of the command.
+  auto manager = how.notify ? service_manager::of_this_process() : service_manager{};
   guarded_command what;
   what.group = ::getpgrp();
   what.file = find_command(how.command.front());
@@ -638,10 +682,10 @@ int run_under_lock(settings with, const run_options& how) try {
   }
   const descriptor signals{::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
   if (signals.number() < 0) throw failure("signalfd");
-  return runner{with, how, tree, signals, what.foreground}.run();
+  return runner{with, how, tree, signals, what.foreground, std::move(manager)}.run();
 } catch (const not_executable& wrong) {
   std::cerr << "latchkey: " << wrong.what() << '\n';
-  return static_cast<int>(wrong.code);
+  return {.code = static_cast<int>(wrong.code)};
 }
 
 }  // namespace command

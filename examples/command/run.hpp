@@ -44,7 +44,16 @@ struct run_options {
 
   std::string report;    ///< a file; empty: none
   std::string textfile;  ///< a file; empty: none
+  bool notify = false;   ///< tells the manager of services: see service_manager.hpp
   std::vector<std::string> command;
+};
+
+/// Whether a run is to be repeated, with `--restart`.
+enum class next_run : char { none, at_once, after_pause };
+
+struct run_end {
+  int code = 0;
+  next_run next = next_run::none;
 };
 
 /// @returns the longest --grace with that session timeout.
@@ -53,7 +62,7 @@ std::chrono::milliseconds longest_grace(std::chrono::milliseconds timeout);
 /// @returns the number of a signal by its name, as "USR1" or "SIGUSR1", or by its number. @throws usage_error
 int parse_signal(const std::string& text);
 
-/// Call it before there is a thread. @returns the exit code. @throws usage_error, latchkey::error, std::system_error
-int run_under_lock(settings with, const run_options& how);
+/// Call it before there is a thread. @throws usage_error, std::system_error
+run_end run_under_lock(settings with, const run_options& how);
 
 }  // namespace command

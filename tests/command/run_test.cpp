@@ -3,10 +3,17 @@
 
 #include <doctest/doctest.h>
 
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -309,6 +316,93 @@ TEST_SUITE("latchkey run") {
     CHECK(series.contains(R"(latchkey_run_outcome{run="nightly",outcome="ended"})"));
     CHECK(series.contains(R"(latchkey_granted_total{run="nightly",group=""})"));
     CHECK(series.contains(R"(latchkey_sessions_total{run="hourly \"1\""})"));
+  }
+
+  TEST_CASE("--restart stands again after a failure, and ends at a signal") {
+    temporary_folder folder;
+    const auto marker = (folder / "marker").string();
+    run one{
+        run_at(fresh_path(), {"--restart"},
+               shell("echo $LATCHKEY_FENCE; [ -e " + marker + " ] && exec sleep 1000; touch " + marker + "; exit 3"))};
+    const auto first = one.hear();
+    const auto second = one.hear();
+    REQUIRE(first);
+    REQUIRE(second);
+    CHECK(*first < *second);
+    one.signal(SIGTERM);
+    CHECK(one.end() == "exit code 143");
+    CHECK(one.out.empty());
+  }
+
+  TEST_CASE("--restart stands again after success") {
+    temporary_folder folder;
+    const auto marker = (folder / "marker").string();
+    run one{run_at(fresh_path(), {"--restart"},
+                   shell("echo $LATCHKEY_FENCE; [ -e " + marker + " ] && exec sleep 1000; touch " + marker))};
+    CHECK(one.hear());
+    CHECK(one.hear());
+    one.signal(SIGINT);
+    CHECK(one.end() == "exit code 130");
+  }
+
+  TEST_CASE("--restart does not repeat what will be wrong again") {
+    CHECK(end_of({"--restart", "--permits", "2"}, shell("true")) == "exit code 64");
+    CHECK(end_of({"--restart", "-T", "soon"}, shell("true")) == "exit code 64");
+    CHECK(end_of({"--restart"}, {"/not/there"}) == "exit code 127");
+  }
+
+  TEST_CASE("--restart outlives a run that is killed, and no run outlives it") {
+    const auto path = fresh_path();
+    run one{run_at(path, {"--restart", "-T", "2s"}, shell("echo $LATCHKEY_FENCE; exec sleep 1000"))};
+    const auto first = one.hear();
+    REQUIRE(first);
+    const auto children = "/proc/" + std::to_string(one.pid()) + "/task/" + std::to_string(one.pid()) + "/children";
+    int runner = 0;
+    std::ifstream{children} >> runner;
+    REQUIRE(runner > 0);
+    REQUIRE(::kill(runner, SIGKILL) == 0);
+    const auto second = one.hear();
+    REQUIRE(second);
+    CHECK(*first < *second);
+    one.signal(SIGKILL);
+    client other{servers().connect_string(), quiet()};
+    CHECK(eventually([&] { return contenders_at(other, path) == 0; }));
+    CHECK(eventually([&] { return one.end() == "signal 9"; }));
+  }
+
+  TEST_CASE("--notify tells the manager of services what it waits for, that it runs, and that it stops") {
+    temporary_folder folder;
+    const auto name = (folder / "notify").string();
+    const int hears = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_un here{};
+    here.sun_family = AF_UNIX;
+    REQUIRE(name.size() < sizeof here.sun_path);
+    std::copy(name.begin(), name.end(), here.sun_path);
+    REQUIRE(::bind(hears, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0);
+    const auto hear = [&] {
+      pollfd ready{hears, POLLIN, 0};
+      std::string told(512, '\0');
+      const bool has_told = ::poll(&ready, 1, static_cast<int>(std::chrono::milliseconds{time_to_end}.count())) == 1;
+      const auto size = has_told ? ::recv(hears, told.data(), told.size(), 0) : 0;
+      return told.substr(0, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    };
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quiet()};
+    mutex lock{owner, path};
+    auto held = lock.acquire();
+    ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
+    run one{run_at(path, {"--notify"}, shell("echo ${NOTIFY_SOCKET-none}; exec sleep 1000"))};
+    ::unsetenv("NOTIFY_SOCKET");
+    CHECK(hear() == "STATUS=waits for " + path + ", 2 in the queue");
+    held.release();
+    auto told = hear();
+    while (told.starts_with("STATUS=waits")) told = hear();
+    CHECK(told == "READY=1\nSTATUS=holds " + path);
+    CHECK(one.hear() == "none");
+    one.signal(SIGTERM);
+    CHECK(hear() == "STOPPING=1");
+    CHECK(one.end() == "exit code 143");
+    ::close(hears);
   }
 
   TEST_CASE("the command is dead before the next has the lock") {
