@@ -282,7 +282,7 @@ class guard_process {
     for (const auto& each : what_.arguments) arguments.push_back(const_cast<char*>(each.c_str()));
     arguments.push_back(nullptr);
     ::sigprocmask(SIG_SETMASK, &what_.signals, nullptr);
-    ::execv(what_.file.c_str(), arguments.data());
+    ::execvp(what_.file.c_str(), arguments.data());  // by the shell, if it is a script that names no interpreter
     const int why = errno;
     ::_exit(::write(failure, &why, sizeof why) == sizeof why ? 127 : 125);
   }

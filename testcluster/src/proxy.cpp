@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-enum class network { healthy, cut, black_hole };
+enum class network { healthy, cut, black_hole, black_hole_to_servers, black_hole_to_clients };
 
 /// One server as the client sees it.
 class front {
@@ -42,7 +42,7 @@ class front {
       return disconnect();
     }
     door_.open();
-    each_connection([&](proxy_connection& c) { c.block(state == network::black_hole); });
+    each_connection([&](proxy_connection& c) { block(c); });
   }
 
   void disconnect() {
@@ -62,7 +62,12 @@ class front {
   void accept(boost::asio::ip::tcp::socket socket) {
     std::erase_if(connections_, [](const auto& c) { return c->closed(); });
     connections_.push_back(std::make_shared<proxy_connection>(io_, core_, std::move(socket), index_, target_));
-    connections_.back()->block(state_ == network::black_hole);
+    block(*connections_.back());
+  }
+
+  void block(proxy_connection& what) const {
+    const bool both = state_ == network::black_hole;
+    what.block(both || state_ == network::black_hole_to_servers, both || state_ == network::black_hole_to_clients);
   }
 
   boost::asio::io_context& io_;
@@ -134,6 +139,8 @@ endpoint proxy::address(std::size_t server) const { return impl_->fronts.at(serv
 void proxy::cut() { impl_->set(network::cut); }
 void proxy::cut(std::size_t server) { impl_->set(server, network::cut); }
 void proxy::black_hole() { impl_->set(network::black_hole); }
+void proxy::black_hole_to_servers() { impl_->set(network::black_hole_to_servers); }
+void proxy::black_hole_to_clients() { impl_->set(network::black_hole_to_clients); }
 void proxy::black_hole(std::size_t server) { impl_->set(server, network::black_hole); }
 void proxy::heal(std::size_t server) { impl_->set(server, network::healthy); }
 

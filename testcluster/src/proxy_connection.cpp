@@ -51,15 +51,18 @@ void proxy_connection::connect() {
   });
 }
 
-void proxy_connection::block(bool blocked) {
-  if (closed_ || std::exchange(blocked_, blocked) == blocked) return;
+void proxy_connection::block(bool to_server, bool to_client) {
+  if (closed_) return;
   const auto self = shared_from_this();
-  if (!blocked && !connecting_) connect();
-  to_server_.block(blocked, self);
-  to_client_.block(blocked, self);
-  for (auto* each : {&client_, &server_}) {
-    if (!blocked && std::exchange(each->parked, false)) go_on(*each);
-  }
+  if (!(to_server && to_client) && !connecting_) connect();
+  block(client_, to_server);
+  block(server_, to_client);
+}
+
+void proxy_connection::block(side& from, bool blocked) {
+  if (closed_ || std::exchange(from.blocked, blocked) == blocked) return;
+  (&from == &client_ ? to_server_ : to_client_).block(blocked, shared_from_this());
+  if (!blocked && std::exchange(from.parked, false)) go_on(from);
 }
 
 void proxy_connection::forget_fates() {
@@ -93,14 +96,14 @@ void proxy_connection::read(side& from) {
 /// Deals with what has been read, and reads on; in a black hole later.
 void proxy_connection::go_on(side& from) {
   process(from);
-  from.parked = blocked_;
-  if (closed_ || blocked_) return;
+  from.parked = from.blocked;
+  if (closed_ || from.blocked) return;
   if (!from.ended) return read(from);
   (&from == &client_ ? to_server_ : to_client_).push_end(core_.delay, shared_from_this());
 }
 
 void proxy_connection::process(side& from) {
-  while (!closed_ && !blocked_) {
+  while (!closed_ && !from.blocked) {
     auto frame = from.frames.next();
     if (!frame) return;
     if (&from == &client_) {

@@ -23,8 +23,8 @@ class proxy_connection : public std::enable_shared_from_this<proxy_connection> {
   proxy_connection(boost::asio::io_context& io, proxy_core& core, boost::asio::ip::tcp::socket client,
                    std::size_t server, boost::asio::ip::tcp::endpoint target);
 
-  /// Blocked: nothing is read and nothing delivered. A connection does nothing before its first block(false).
-  void block(bool blocked);
+  /// Nothing is delivered in a direction that is blocked. A connection does nothing before one of them is open.
+  void block(bool to_server, bool to_client);
   void release_held() { to_client_.release_held(shared_from_this()); }
   /// Requests that have passed are answered as if they had been given no fate.
   void forget_fates();
@@ -38,6 +38,7 @@ class proxy_connection : public std::enable_shared_from_this<proxy_connection> {
     std::array<char, 16'384> buffer{};
     bool greeted = false;  // the connect request, or its response, has passed
     bool ended = false;    // no more will come
+    bool blocked = true;   // what it sends is not delivered
     bool parked = false;   // what has been read, and all that follows, waits for the end of the black hole
   };
   struct request {
@@ -45,6 +46,7 @@ class proxy_connection : public std::enable_shared_from_this<proxy_connection> {
     fate what;
   };
 
+  void block(side& from, bool blocked);
   void connect();
   void read(side& from);
   void go_on(side& from);
@@ -63,7 +65,6 @@ class proxy_connection : public std::enable_shared_from_this<proxy_connection> {
   delayed_pipe to_client_;
   std::deque<request> open_requests_;
   bool connecting_ = false;
-  bool blocked_ = true;
   bool closed_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -21,7 +22,9 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <latchkey/mutex.hpp>
@@ -126,6 +129,28 @@ int child_named(int parent, const std::string& name) {
   return 0;
 }
 
+/// A process that is stopped for most of the time.
+class starved {
+ public:
+  explicit starved(int pid)
+      : starving_{[this, pid](const std::stop_token& over) {
+          while (!over.stop_requested()) {
+            ::kill(pid, SIGSTOP);
+            std::this_thread::sleep_for(95ms);
+            ::kill(pid, SIGCONT);
+            std::this_thread::sleep_for(5ms);
+            ++rounds_;
+          }
+        }} {}
+  bool for_rounds(int count) const {
+    return eventually([&] { return rounds_ >= count; });
+  }
+
+ private:
+  std::atomic<int> rounds_ = 0;
+  std::jthread starving_;
+};
+
 }  // namespace
 
 TEST_SUITE("latchkey run") {
@@ -136,6 +161,8 @@ TEST_SUITE("latchkey run") {
     CHECK(end_of({}, {"no-such-command-anywhere"}) == "exit code 127");
     CHECK(end_of({}, {"/etc/passwd"}) == "exit code 126");
     CHECK(end_of({"--max-hold", "200ms"}, {"sleep", "1000"}) == "exit code 124");
+    const temporary_folder folder;
+    CHECK(end_of({}, {folder.file("script", "exit 5\n", 0755)}) == "exit code 5");  // which names no interpreter
     CHECK(ended_run{{"run", "--path", "/a", "-c", servers().connect_string()}}.how == "exit code 64");  // no command
     CHECK(end_of({"-s", "--semaphore", "2"}, {"true"}) == "exit code 64");
     CHECK(end_of({"--grace", "5s", "-T", "4s"}, {"true"}) == "exit code 64");
@@ -424,6 +451,14 @@ TEST_SUITE("latchkey run") {
 
     std::string expected = "exit code 75";
     SUBCASE("its client is cut off") { network.black_hole(); }
+    SUBCASE("what its client sends does not arrive") { network.black_hole_to_servers(); }
+    SUBCASE("what is sent to its client does not arrive") { network.black_hole_to_clients(); }
+    SUBCASE("the runner gets the processor for moments only, and is cut off") {
+      const starved hungry{main_process};
+      CHECK(hungry.for_rounds(20));
+      network.black_hole();
+      CHECK(written.has_writers(2));
+    }
     SUBCASE("the runner is killed") {
       ::kill(main_process, SIGKILL);
       expected = "signal 9";
@@ -461,6 +496,32 @@ TEST_SUITE("latchkey run") {
     for (const auto& who : seen.contenders()) evict(owner, path, who.node);
     CHECK(second.end() == "exit code 75");
     CHECK(eventually([&] { return contenders_at(owner, path) == 0; }));
+  }
+
+  TEST_CASE("the command is dead before the next has the lock, if its server is cut off from the quorum") {
+    announced_ensemble three{{.servers = 3, .quorum_proxies = true}};
+    const auto leader = three.wait_for_leader(time_to_end);
+    const auto mine = (leader + 1) % 3;
+    const auto others = three.connect_string(leader) + "," + three.connect_string((leader + 2) % 3);
+    temporary_folder folder;
+    const auto file = (folder / "scroll").string();
+    const scroll written{file};
+    const auto run_on = [&](const std::string& where) {
+      return arguments{"run", "-c", where, "-T", "2s", "--path", "/lock", "--", LATCHKEY_SCRIBE, file};
+    };
+    run first{run_on(three.connect_string(mine))};
+    REQUIRE(written.has_writers(1));
+    run second{run_on(others)};
+    client owner{others, quiet()};
+    REQUIRE(eventually([&] { return contenders_at(owner, "/lock") == 2; }));
+    three.isolate(mine);
+    CHECK(written.has_writers(2));
+    const auto gap = written.least_gap();
+    MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
+    CHECK(gap > 0);
+    CHECK(first.end() == "exit code 75");
+    second.signal(SIGKILL);
+    second.end();
   }
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that `run.py` breaks, one at a time: those of direct hand-off (recipes/HAND_OFF.md has their reasons), and
-one of the lease."""
+"""The rules that `run.py` breaks, one at a time: those of direct hand-off (recipes/HAND_OFF.md has their reasons), one of
+the lease, and those of `latchkey run`."""
 
 from dataclasses import dataclass
 
@@ -170,4 +170,16 @@ mutants = (
 
     # The lease.
     Mutant("who knows T to be below four ticks waits no longer for a ping", "src/session/liveness.hpp", "? 10 : 7)", "? 7 : 7)"),
+
+    # The command under a lock.
+    Mutant("the guard has no margin", "examples/command/guard.cpp",
+           "terms_.kill_before == terms::never ? no_time : terms_.until - terms_.kill_before;",
+           "terms_.kill_before == terms::never ? no_time : terms_.until;"),
+    Mutant("the guard does not look at the time", "examples/command/guard.cpp", "    if (time >= kill_at()) {", "    if (false) {"),
+    Mutant("the guard goes on without its runner", "examples/command/guard.cpp",
+           "      closed_ = true;\n      return on(event::closed);", "      closed_ = true;\n      return;"),
+    Mutant("the runner does not end what its guard has left", "examples/command/guarded_tree.hpp",
+           "      kill_below_me();\n", ""),
+    Mutant("the children of children are not killed", "examples/command/tree.cpp",
+           "      at(child);\n      open.push_back(child);", "      at(child);"),
 )

@@ -127,6 +127,20 @@ TEST_CASE("in a black hole nothing passes, and what was sent arrives when it end
   CHECK(p.client.remove("/late"));
 }
 
+TEST_CASE("in a black hole of one way the other way is open") {
+  proxied p;
+  p.network.black_hole_to_servers();
+  auto kept = std::async(std::launch::async, [&] { return p.client.create("/kept"); });
+  CHECK(kept.wait_for(200ms) == std::future_status::timeout);
+  CHECK_FALSE(one_server().exists("/kept").has_value());
+  p.network.black_hole_to_clients();  // what was kept goes on
+  CHECK(eventually([] { return one_server().exists("/kept").has_value(); }));
+  CHECK(kept.wait_for(200ms) == std::future_status::timeout);
+  p.network.heal();
+  CHECK(kept.get() == "/kept");
+  CHECK(p.client.remove("/kept"));
+}
+
 TEST_CASE("a delay adds to both directions") {
   proxied p;
   p.network.delay(50ms);
