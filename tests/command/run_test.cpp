@@ -4,19 +4,24 @@
 #include <doctest/doctest.h>
 
 #include <poll.h>
+#include <pty.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +29,7 @@
 #include <sstream>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -127,6 +133,17 @@ int child_named(int parent, const std::string& name) {
     if (std::getline(file, comm) && comm == name) return child;
   }
   return 0;
+}
+
+/// @returns how many processes there are with this text in their arguments.
+int processes_with(const std::string& text) {
+  int count = 0;
+  for (const auto& each : std::filesystem::directory_iterator{"/proc"}) {
+    std::ifstream file{each.path() / "cmdline"};
+    const std::string line{std::istreambuf_iterator<char>{file}, {}};
+    count += has(line, text) ? 1 : 0;
+  }
+  return count;
 }
 
 /// A process that is stopped for most of the time.
@@ -343,6 +360,76 @@ TEST_SUITE("latchkey run") {
     CHECK(series.contains(R"(latchkey_run_outcome{run="nightly",outcome="ended"})"));
     CHECK(series.contains(R"(latchkey_granted_total{run="nightly",group=""})"));
     CHECK(series.contains(R"(latchkey_sessions_total{run="hourly \"1\""})"));
+  }
+
+  TEST_CASE("runs behind one another start in the order of their arrival") {
+    const auto path = fresh_path();
+    const temporary_folder folder;
+    const auto file = (folder / "order").string();
+    client owner{servers().connect_string(), quiet()};
+    mutex lock{owner, path};
+    auto held = lock.acquire();
+    std::string expected;
+    std::vector<std::unique_ptr<run>> all;
+    for (int i = 0; i < 20; ++i) {
+      const auto number = std::to_string(i);
+      all.push_back(std::make_unique<run>(run_at(path, {}, shell("echo " + number + " >> " + file))));
+      REQUIRE(eventually([&] { return contenders_at(owner, path) == all.size() + 1; }));
+      expected += number + "\n";
+    }
+    held.release();
+    for (const auto& each : all) CHECK(each->end() == "exit code 0");
+    std::ifstream written{file};
+    CHECK(std::string{std::istreambuf_iterator<char>{written}, {}} == expected);
+  }
+
+  TEST_CASE("many runs leave no node and no process") {
+    const auto path = fresh_path();
+    const auto* const given = std::getenv("LATCHKEY_RUNS");
+    const int count = given != nullptr ? std::stoi(given) : 20;
+    for (int i = 0; i < count; ++i) CHECK(ended_run{run_at(path, {"-n"}, shell(": " + path))}.how == "exit code 0");
+    CHECK(servers().children(path).empty());
+    CHECK(eventually([&] { return processes_with(path) == 0; }));
+  }
+
+  TEST_CASE("in a terminal Ctrl-C is the command's, and Ctrl-Z does not stop it") {
+    int terminal = -1;
+    auto command = run_at(fresh_path(), {},
+                          shell("trap 'echo caught; exit 9' INT; echo ready; while :; do echo tick; "
+                                "sleep 0.05; done"));
+    command.insert(command.begin(), LATCHKEY_COMMAND);
+    std::vector<char*> pointers;
+    for (auto& each : command) pointers.push_back(each.data());
+    pointers.push_back(nullptr);
+    const auto process = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+    REQUIRE(process >= 0);
+    if (process == 0) {
+      ::execv(pointers.front(), pointers.data());
+      ::_exit(127);
+    }
+    std::string shown;
+    const auto shows = [&](std::string_view what, std::size_t from) {
+      const auto end = std::chrono::steady_clock::now() + time_to_end;
+      while (shown.find(what, from) == shown.npos && std::chrono::steady_clock::now() < end) {
+        pollfd ready{terminal, POLLIN, 0};
+        std::array<char, 1024> some{};
+        const auto got = ::poll(&ready, 1, 1000) == 1 ? ::read(terminal, some.data(), some.size()) : 0;
+        if (got < 0) break;  // no process has it open any more
+        shown.append(some.data(), static_cast<std::size_t>(got));
+      }
+      return shown.find(what, from) != shown.npos;
+    };
+    REQUIRE(shows("ready", 0));
+    REQUIRE(::write(terminal, "\x1a", 1) == 1);
+    REQUIRE(shows("^Z", 0));
+    CHECK(shows("tick", shown.find("^Z")));
+    REQUIRE(::write(terminal, "\x03", 1) == 1);
+    CHECK(shows("caught", 0));
+    int status = 0;
+    CHECK(::waitpid(process, &status, 0) == process);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 9);
+    ::close(terminal);
   }
 
   TEST_CASE("--restart stands again after a failure, and ends at a signal") {
