@@ -180,6 +180,11 @@ std::vector<latchkey::credentials> read_credentials(const std::string& file) {
   return all;
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
 std::chrono::nanoseconds budget::left() const {
   return std::max<std::chrono::nanoseconds>(end_ - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero());
 }

@@ -45,6 +45,8 @@ void fill_in(settings& given, const std::function<const char*(const char*)>& env
 /// @throws usage_error if others than its owner may read or write it (its mode is not 0600), and for other lines
 std::vector<latchkey::credentials> read_credentials(const std::string& file);
 
+std::string host_name();
+
 /// The time that a command may take.
 class budget {
  public:

@@ -67,7 +67,8 @@ void describe_run(CLI::App& app, arguments& to) {
   run->add_flag("-s,--shared", set.shared, "As a reader");
   run->add_option("--semaphore", set.permits_in_all, "A permit of so many")->check(CLI::Range(1, 2147483647));
   run->add_option("--permits", set.permits, "So many permits together; default: 1")->check(CLI::Range(1, 500));
-  run->add_option("--elect", set.elect, "As a candidate with this identity");
+  run->add_option("--elect", set.elect, "As a candidate with this identity; default: the name of the host")
+      ->expected(0, 1);
   run->add_flag("--selector", set.selector, "Of an election of Curator's LeaderSelector");
   run->add_flag("-n,--try", set.try_once, "Do not wait");
   add_duration(*run, "-w,--wait", set.wait, "Wait so long for the lock, as 30s; default: for ever");

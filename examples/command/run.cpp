@@ -652,7 +652,12 @@ int parse_signal(const std::string& text) {
 run_end run_under_lock(settings with, const run_options& how) try {
   if (with.label.empty()) with.label = label_of(how.command);
   if (with.session_timeout.empty() && how.grace) {
-    with.session_timeout = fmt::format("{}ms", timeout_for(*how.grace).count());
+    const auto needed = timeout_for(*how.grace);
+    with.session_timeout = fmt::format("{}ms", needed.count());
+    if (needed > usual_timeout) {
+      std::cerr << fmt::format("latchkey: --grace {} needs a session timeout of {}, which is asked for\n",
+                               age_of(*how.grace), age_of(needed));
+    }
   }
   while (::open("/dev/null", O_RDWR | O_CLOEXEC) <= STDERR_FILENO) {  // the standard ones may be closed
   }

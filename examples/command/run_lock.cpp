@@ -64,7 +64,7 @@ run_lock make_lock(latchkey::client& owner, const run_options& how) {
   }
   if (how.elect) {
     latchkey::election_options options;
-    options.id = *how.elect;
+    options.id = how.elect->empty() ? host_name() : *how.elect;
     if (how.selector) options.as = latchkey::election_options::naming::selector;
     return of(std::make_shared<latchkey::election>(owner, path, options));
   }

@@ -328,6 +328,27 @@ TEST_SUITE("latchkey run") {
     CHECK(::kill(std::stoi(*other), SIGKILL) == 0);
   }
 
+  TEST_CASE("a grace that needs a longer session says so") {
+    const ended_run longer{run_at(fresh_path(), {"--grace", "5s"}, {"true"})};
+    CHECK(longer.how == "exit code 0");
+    CHECK(has(longer.err, "--grace 5s needs a session timeout of 28s"));
+    CHECK(ended_run{run_at(fresh_path(), {"--grace", "1s"}, {"true"})}.err.empty());
+  }
+
+  TEST_CASE("a candidate without an identity has the name of its host") {
+    const auto path = fresh_path();
+    run leads{run_at(path, {"--elect", "-n"}, shell("echo leads; exec sleep 1000"))};
+    REQUIRE(leads.hear() == "leads");
+    client other{servers().connect_string(), quiet()};
+    std::array<char, 256> name{};
+    REQUIRE(::gethostname(name.data(), name.size() - 1) == 0);
+    const queue_snapshot queue{other, path};
+    REQUIRE(queue.holders().size() == 1);
+    CHECK(queue.holders()[0].data == name.data());
+    leads.signal(SIGTERM);
+    CHECK(leads.end() == "exit code 143");
+  }
+
   TEST_CASE("the report says how it ended") {
     temporary_folder folder;
     const auto file = (folder / "report").string();
