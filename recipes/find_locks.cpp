@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -49,7 +50,7 @@ count contenders(std::string_view folder, const std::vector<std::string>& childr
 class search {
  public:
   search(detail::client_core& core, find_options limits, detail::duration timeout)
-      : core_{core}, limits_{limits}, end_{detail::deadline_after(core.monitor().now(), timeout)} {}
+      : core_{core}, limits_{std::move(limits)}, end_{detail::deadline_after(core.monitor().now(), timeout)} {}
 
   std::vector<found_lock> below(const std::string& root) {
     root_ = root;
@@ -76,10 +77,14 @@ class search {
     if (first) requests.push_back({.kind = detail::operation::sync, .path = core_.absolute(paths.front())});
     for (const auto& path : paths)
       requests.push_back({.kind = detail::operation::children, .path = core_.absolute(path)});
-    auto answers = detail::inquire(core_, root_, std::move(requests), detail::time_until(end_, core_.monitor().now()));
+    auto answers = detail::inquire(core_, root_, std::move(requests), detail::time_until(end_, core_.monitor().now()),
+                                   limits_.on_denied ? detail::if_missing::tell_denied : detail::if_missing::tell);
     level result{.paths = std::move(paths), .children = {}};
-    for (auto i = answers.size() - result.paths.size(); i < answers.size(); ++i)
-      result.children.push_back(std::move(answers[i].children));
+    const auto lists = std::span{answers}.last(result.paths.size());
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      if (lists[i].code == detail::reply_code::no_permission) limits_.on_denied(result.paths[i]);
+      result.children.push_back(std::move(lists[i].children));
+    }
     return result;
   }
 
@@ -139,7 +144,7 @@ class search {
 std::vector<found_lock> find_locks(client& through, const std::string& root, find_options limits,
                                    saturating<std::chrono::nanoseconds> timeout) {
   detail::validate_path(root);
-  return search{*through.core(), limits, timeout}.below(root);
+  return search{*through.core(), std::move(limits), timeout}.below(root);
 }
 
 }  // namespace latchkey

@@ -135,7 +135,18 @@ exit_code show_status(const context& with, const std::string& path, std::size_t 
 }
 
 exit_code list_locks(const context& with, const list_options& how) {
-  auto found = latchkey::find_locks(with.client, how.root, {}, with.time.left());
+  std::vector<std::string> denied;
+  const auto note = [&](const std::string& path) { denied.push_back(path); };
+  auto found = latchkey::find_locks(with.client, how.root, {.on_denied = note}, with.time.left());
+  if (std::find(denied.begin(), denied.end(), how.root) != denied.end()) {
+    throw latchkey::error{latchkey::errc::not_authorized, "its ACL denies the list; grant this client the permission r",
+                          how.root};
+  }
+  if (!denied.empty()) {
+    std::cerr << fmt::format(
+        "latchkey: {} node{} could not be listed, as {}: the ACL denies it; locks below are not shown\n", denied.size(),
+        denied.size() == 1 ? "" : "s", printable(denied.front()));
+  }
   if (how.names && !how.waiting && !how.older_than) {
     for (const auto& each : found) with.out << (with.json ? json_of(each) : printable(each.path) + '\n');
     return found.empty() ? exit_code::no : exit_code::yes;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct found_lock {
 struct find_options {
   std::size_t most_nodes = 100'000;  ///< how many nodes it lists; with more it throws
   std::size_t deepest = 16;  ///< how many levels below `root` it lists; those below are left out. A semaphore is two
+  /// Called with each path whose list is denied, on the calling thread; what is below is left out. Empty: it throws.
+  std::function<void(const std::string& path)> on_denied{};
 };
 
 /// Lists the tree below `root`, and says which of its paths are locks: those with a child that is named as a contender's
@@ -41,7 +44,7 @@ struct find_options {
 /// @param root a path below the chroot; "/" for all. One that does not exist has no locks.
 /// @returns the paths that have contenders, sorted as text; `root` may be one of them.
 /// @throws error bad_path; too_large (more than `most_nodes`); unreachable (not all answers arrived in time),
-///         not_authorized (a list below `root` is denied), refused, closed, authentication_failed,
+///         not_authorized (a list is denied, and there is no `find_options::on_denied`), refused, closed, authentication_failed,
 ///         session_timeout_refused, data_lost
 LATCHKEY_EXPORT std::vector<found_lock> find_locks(client& through, const std::string& root, find_options limits = {},
                                                    saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{

@@ -122,7 +122,8 @@ void inquiry::send_more() {
 void inquiry::on_answer(std::size_t index, reply& answer) {
   if (over_) return;  // too late
   --waiting_;
-  switch (answer.code) {
+  const bool denied = answer.code == reply_code::no_permission && if_missing_ == if_missing::tell_denied;
+  switch (denied ? reply_code::no_node : answer.code) {
     case reply_code::ok:
       // Now: what it may still show has gone by the time the caller reads this.
       if (what_[index].kind == operation::children) {

@@ -15,8 +15,9 @@
 
 namespace latchkey::detail {
 
-/// What becomes of a request whose node is missing.
-enum class if_missing : std::uint8_t { tell, create };
+/// What becomes of a request whose node is missing: that is told, or the path is created. With `tell_denied` it is told,
+/// too, that access is denied; otherwise the inquiry fails.
+enum class if_missing : std::uint8_t { tell, create, tell_denied };
 
 /// Requests that may be repeated, sent again after outages and in new sessions until all are answered. Never more than
 /// `most_at_once` are under way, and fewer when their answers are large, so that the proofs of this client's grants are
@@ -34,7 +35,7 @@ class inquiry final : public session_observer, public std::enable_shared_from_th
   bool over() const noexcept { return over_; }
 
   /// Suspends the fiber, or blocks the thread. Without the monitor.
-  /// @returns the answers, in the order of the requests, each `ok` or `no_node`; nothing if it was cancelled, or
+  /// @returns the answers, in the order of the requests, each `ok`, `no_node`, or, if it is to be told, `no_permission`; nothing if it was cancelled, or
   /// not answered in time. @throws error not_authorized, closed, ...
   std::optional<std::vector<reply>> wait();
 

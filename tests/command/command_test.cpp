@@ -482,6 +482,27 @@ TEST_CASE("credentials come from a file of mode 0600, and without them an ACL de
   CHECK(configured.end() == done);
 }
 
+TEST_CASE("list leaves out what an ACL denies, and says so") {
+  const auto root = fresh_path();
+  auto closed = labelled("closed");
+  closed.authentication = {{"digest", "owner:secret"}};
+  closed.acl = {{"auth", "", "cdrwa"}};
+  client one{servers().connect_string(), closed};
+  client two{servers().connect_string(), labelled("open")};
+  mutex open_lock{two, root + "/open"};
+  const auto held = open_lock.acquire();
+  mutex closed_lock{one, root + "/closed"};
+  const auto hidden = closed_lock.acquire();
+  const result seen{{"list", root}};
+  CHECK(seen.how == done);
+  CHECK(has(seen.out, root + "/open  lock  open@"));
+  CHECK(std::count(seen.out.begin(), seen.out.end(), '\n') == 1);
+  CHECK(has(seen.err, "1 node could not be listed, as " + root + "/closed: the ACL denies it"));
+  const result refused{{"list", root + "/closed"}};
+  CHECK(refused.how == denied);
+  CHECK(refused.out.empty());
+}
+
 TEST_CASE("what hostile nodes say is escaped, also in names") {
   const auto path = fresh_path();
   servers().create_all(path);

@@ -2,10 +2,13 @@
 /// A client with an ACL warns of lock paths in which that does not protect anything.
 
 #include <latchkey/access.hpp>
+#include <latchkey/find_locks.hpp>
 #include <latchkey/mutex.hpp>
 
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -98,6 +101,25 @@ TEST_SUITE("open parents") {
     CHECK(permissions_of_anyone(closes, path + "/closed") == "");
     CHECK(error_of([&] { permissions_of_anyone(other, path + "/closed"); }) == errc::not_authorized);
     CHECK(error_of([&] { permissions_of_anyone(other, "closed"); }) == errc::bad_path);
+  }
+
+  TEST_CASE("a list that is denied ends a search for locks, or leaves out what is below") {
+    const auto root = fresh_path();
+    servers().create_all(root);
+    auto closed = with_acl();
+    closed.acl.pop_back();
+    client owner{servers().connect_string(), closed};
+    client other{servers().connect_string(), quick()};
+    mutex hidden{owner, root + "/a/hidden"};
+    mutex shown{other, root + "/b"};
+    const auto one = hidden.acquire();
+    const auto two = shown.acquire();
+    CHECK(error_of([&] { find_locks(other, root); }) == errc::not_authorized);
+    std::vector<std::string> denied;
+    const auto found = find_locks(other, root, {.on_denied = [&](const auto& path) { denied.push_back(path); }});
+    REQUIRE(found.size() == 1);
+    CHECK(found.front().path == root + "/b");
+    CHECK(denied == std::vector{root + "/a"});
   }
 }
 
