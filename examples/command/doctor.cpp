@@ -127,9 +127,9 @@ class examination {
           tell(judge_round_trips(name, times, wanted()));
           // Behind a slow network a session of 100 ms is never begun.
           const auto slowest = std::chrono::ceil<milliseconds>(*std::max_element(times.begin(), times.end()));
-          const session_limits its{session(where, std::max<milliseconds>(100ms, 8 * slowest))->session_timeout(),
-                                   session(where, 24h)->session_timeout()};
-          if (tick_ == 0ms) tick_ = its.least / 2;
+          const auto asked = std::max<milliseconds>(100ms, 8 * slowest);
+          const session_limits its{session(where, asked)->session_timeout(), session(where, 24h)->session_timeout()};
+          if (tick_ == 0ms && its.least > asked) tick_ = its.least / 2;
           limits_.push_back(its);
           tell(judge_limits(name, its, wanted(), how_.server_tick));
         },
