@@ -144,7 +144,7 @@ class search {
 std::vector<found_lock> find_locks(client& through, const std::string& root, find_options limits,
                                    saturating<std::chrono::nanoseconds> timeout) {
   detail::validate_path(root);
-  return search{*through.core(), std::move(limits), timeout}.below(root);
+  return search{*through.core(), std::move(limits), detail::time_to_answer(timeout)}.below(root);
 }
 
 }  // namespace latchkey

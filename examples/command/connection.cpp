@@ -26,7 +26,6 @@ namespace command {
 namespace {
 
 constexpr std::size_t most_bytes_of_file = 64 * 1024;
-constexpr std::chrono::milliseconds longest = std::chrono::hours{24};
 
 usage_error cannot_read(const std::string& file, std::string_view why) {
   return usage_error{fmt::format("cannot read {}: {}", printable(file), why)};
@@ -131,7 +130,7 @@ std::chrono::milliseconds parse_duration(std::string_view text) {
   const auto* const found =
       std::find_if(units.begin(), units.end(), [&](const auto& each) { return each.name == name; });
   const bool valid = code == std::errc{} && found != units.end() && number >= 0;
-  if (!valid || number * found->milliseconds > static_cast<double>(longest.count())) {
+  if (!valid || number * found->milliseconds > static_cast<double>(longest_duration.count())) {
     throw usage_error{
         fmt::format("\"{}\" is no duration of at most a day; write it as 500ms, 10s, 5m or 1.5h", printable(text))};
   }
@@ -210,7 +209,7 @@ std::unique_ptr<latchkey::client> connect(const settings& with, const budget& ti
     options.close_timeout = std::chrono::seconds{1};  // it has nothing to delete
     options.keep_lease_ready = false;
   }
-  if (!with.verbose) latchkey::set_log_sink({});
+  if (!with.verbose && what == purpose::look) latchkey::set_log_sink({});
   auto client = std::make_unique<latchkey::client>(with.connect, std::move(options));
   if (!client->wait_for_connection(time.left())) {
     throw latchkey::error{

@@ -30,6 +30,8 @@ struct settings {
   bool verbose = false;
 };
 
+inline constexpr std::chrono::milliseconds longest_duration = std::chrono::hours{24};
+
 /// @returns "1.5s", "500ms", "2m", "1h", or "10" (seconds) as a duration of at most a day.
 /// @throws usage_error for other text
 std::chrono::milliseconds parse_duration(std::string_view text);

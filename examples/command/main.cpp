@@ -223,6 +223,11 @@ std::vector<std::string> cut_command(std::vector<std::string>& given) {
   return cut;
 }
 
+bool is_command(CLI::App& app, const std::string& name) {
+  const auto all = app.get_subcommands([&](const CLI::App* each) { return each->get_name() == name; });
+  return !all.empty();
+}
+
 /// A command may well exit with 2, and a doctor does.
 exit_code usage_of(const CLI::App& app) {
   const bool two_says_more = app.got_subcommand("run") || app.got_subcommand("doctor");
@@ -232,6 +237,8 @@ exit_code usage_of(const CLI::App& app) {
 /// @returns the exit code, whatever happens.
 int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) try {
   with.run.command = cut_command(given);
+  if (!given.empty() && !given.front().starts_with('-') && !is_command(app, given.front()))
+    throw command::usage_error{fmt::format("there is no command \"{}\"; see latchkey --help", given.front())};
   std::reverse(given.begin(), given.end());  // as CLI11 wants them
   app.parse(std::move(given));
   if (app.got_subcommand("run")) return run_under_lock(with);
@@ -244,7 +251,8 @@ int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) t
     app.exit(wrong);
     return static_cast<int>(exit_code::yes);
   }
-  return fail(fmt::format("{}; see latchkey --help", wrong.what()), usage_of(app));
+  const auto* const of = app.got_subcommand("run") ? "run " : "";
+  return fail(fmt::format("{}; see latchkey {}--help", wrong.what(), of), usage_of(app));
 } catch (const command::usage_error& wrong) {
   return fail(wrong.what(), usage_of(app));
 } catch (const latchkey::error& failed) {

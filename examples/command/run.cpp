@@ -349,7 +349,7 @@ class runner {
                                            .signal = kills ? SIGTERM : how_.loss_signal},
                                   .text = environment()});
     started_ = boottime_clock::now();
-    if (how_.max_hold) max_hold_at_ = started_ + *how_.max_hold;
+    if (how_.max_hold > 0ms) max_hold_at_ = started_ + *how_.max_hold;
     while (said && !command_ && not_started_ == 0 && !guard_gone_ && !empty_) {
       await(boottime_clock::now() + timeout_ / looks);
       pass_signal();
@@ -469,7 +469,7 @@ class runner {
   }
 
   void arm_kill() {
-    if (how_.kill_after) kill_at_ = std::min(kill_at_, boottime_clock::now() + *how_.kill_after);
+    if (how_.kill_after > 0ms) kill_at_ = std::min(kill_at_, boottime_clock::now() + *how_.kill_after);
   }
 
   void stop(int signal, outcome why, std::string_view text) {
@@ -653,6 +653,10 @@ run_end run_under_lock(settings with, const run_options& how) try {
   if (with.label.empty()) with.label = label_of(how.command);
   if (with.session_timeout.empty() && how.grace) {
     const auto needed = timeout_for(*how.grace);
+    if (needed > longest_duration) {
+      throw usage_error{fmt::format("--grace {} needs a session of {}, and no server keeps one for more than a day",
+                                    age_of(*how.grace), age_of(needed))};
+    }
     with.session_timeout = fmt::format("{}ms", needed.count());
     if (needed > usual_timeout) {
       std::cerr << fmt::format("latchkey: --grace {} needs a session timeout of {}, which is asked for\n",

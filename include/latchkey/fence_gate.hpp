@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -47,6 +48,8 @@ namespace latchkey {
 /// @tparam Resource what names a resource: a key of an unordered map, with the hash `Hash`
 template <class Resource, class Hash = std::hash<Resource>>
 class fence_gate {
+  static_assert(!std::is_pointer_v<Resource>, "name a resource by its text, as std::string, not by where that is");
+
   class entry {
    public:
     std::optional<fencing_token> largest;  // nothing: not loaded yet

@@ -40,7 +40,7 @@ struct find_options {
 /// valid path are left out, and so is `/zookeeper`.
 ///
 /// Cost: one `sync`, and one list for each node below `root` that is no contender; at most 64 are under way at a time.
-/// Suspends the calling fiber, or blocks a plain thread, at most `timeout`.
+/// Suspends the calling fiber, or blocks a plain thread, at most `timeout`, or 200 ms if that is not positive.
 /// @param root a path below the chroot; "/" for all. One that does not exist has no locks.
 /// @returns the paths that have contenders, sorted as text; `root` may be one of them.
 /// @throws error bad_path; too_large (more than `most_nodes`); unreachable (not all answers arrived in time),

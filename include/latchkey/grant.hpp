@@ -24,12 +24,13 @@ class grant_state;
 /// Why a grant ended before it was unlocked.
 enum class loss_reason {
   session_expired,  ///< the session is over: the ensemble has ended it, or this client gave it up (the log says which)
-  deadline_passed,  ///< no proof from a quorum in time: the session may have expired, and the lock have a new owner
+  deadline_passed,  ///< no proof from a quorum in time: the session may have expired, and the lock have a new owner. With
+                    ///< `loss_policy::at_disconnection` also: the connection was lost
   node_deleted,     ///< the node is gone: deleted by an operator, or with a session whose end is not known here yet
   client_closed,    ///< the client was closed, or this process was forked from the one that holds the lock
-  access_revoked,   ///< the ensemble no longer accepts the credentials
-  held_too_long,    ///< for longer than the option `max_hold` of the lock allows
-  data_lost,        ///< the servers have lost the data of the ensemble, or are those of another one
+  access_revoked,  ///< the ensemble no longer accepts the credentials
+  held_too_long,   ///< for longer than the option `max_hold` of the lock allows
+  data_lost,       ///< the servers have lost the data of the ensemble, or are those of another one
 };
 
 /// @returns the reason in words, for a log.

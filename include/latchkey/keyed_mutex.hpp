@@ -45,6 +45,8 @@ concept range_of_keys = requires(const Keys& keys) {
 struct key_list {
   /// Of a list in the call. Not explicit, as the next one is not.
   key_list(std::initializer_list<std::string_view> these) : keys{these} {}
+  /// Not `{{"a", "b"}}`: the inner list would be one key, from the one pointer to the other.
+  key_list(std::initializer_list<std::initializer_list<const char*>> one_brace_too_many) = delete;
   /// Of a range.
   template <range_of_keys Keys>
   key_list(const Keys& these) : keys(std::begin(these), std::end(these)) {}
@@ -58,7 +60,8 @@ struct key_list {
 struct keyed_options {
   /// Zero: a lock for each key, so different keys never wait for each other. Otherwise the number of locks, which the
   /// keys share by their hash: FNV-1a, the same in every process and version. All users of a root must use the same
-  /// number. The first one writes it to the root, and calls with another number fail.
+  /// number. The first one writes it to the root, and calls with another number fail. A user does not look again: before
+  /// the root is deleted, or its number changed, all users must be stopped.
   std::uint32_t stripes = 0;
   /// As for a `mutex`, for each lock. With `linger` a key keeps its place, and its memory, until that ends.
   mutex_options lock{};

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -75,6 +76,8 @@ class LATCHKEY_EXPORT multi_lock : public detail::lockable<multi_lock> {
   /// @throws error bad_path; bad_option if there are no locks, more than `most_locks`, or two with the same path;
   /// too_large if the transaction that queues at all of them is, as with long paths and a large ACL
   multi_lock(client& owner, std::vector<lock_request> locks, multi_lock_options options = {});
+  /// As above, each of the paths alone: `multi_lock both{client, {"/accounts/1", "/accounts/2"}};`
+  multi_lock(client& owner, std::initializer_list<const char*> paths, multi_lock_options options = {});
   ~multi_lock();
   multi_lock(const multi_lock&) = delete;
   multi_lock& operator=(const multi_lock&) = delete;

@@ -74,7 +74,8 @@ class LATCHKEY_EXPORT shared_mutex : public detail::lockable<shared_mutex>,
 
   /// Turns a writer into a reader in one step: no writer comes in between, and the readers behind are admitted. Waits
   /// for the ensemble's answer. The writer's grant ends (released) when the step begins; with the answer
-  /// `held_shared()` is the reader's grant, and `unlock_shared()` ends it.
+  /// `held_shared()` is the reader's grant, and `unlock_shared()` ends it. Of a request to release the writer's grant the
+  /// reader's does not know.
   /// @throws error lock_lost when the lock was lost first: the caller is still a writer, without a grant, and calls
   ///         `unlock()`; closed
   /// @throws std::system_error operation_not_permitted when this fiber is not the writer, or has a `guard`: see below

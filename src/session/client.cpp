@@ -67,7 +67,11 @@ void validate(const client_options& options) {
   if (options.label.size() > 512) refuse("client_options::label must be at most 512 bytes long");
   std::size_t bytes = 0;
   for (const auto& each : options.acl) bytes += each.scheme.size() + each.id.size();
-  for (const auto& each : options.authentication) bytes += each.scheme.size() + each.data.size();
+  for (const auto& each : options.authentication) {
+    bytes += each.scheme.size() + each.data.size();
+    if (each.scheme == "digest" && each.data.find(':') == each.data.npos)
+      refuse("client_options::authentication has no password for the scheme digest; its data is \"user:password\"");
+  }
   if (options.peers) require_closed_to_others(options.acl);
   if (bytes > 64 * 1024) refuse("client_options::acl and authentication must be at most 64 KiB together");
 }

@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "bridge/client_log.hpp"
+#include "session/transaction_size.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -40,7 +41,13 @@ client_core::client_core(client_options options, const connect_string& servers, 
       chroot_{servers.chroot},
       monitor_{std::move(own)},
       connector_{std::move(opener)},
-      session_{*monitor_, *connector_, options_.session_timeout, *this, metrics_, least_timeout(options_)},
+      session_{*monitor_,
+               *connector_,
+               options_.session_timeout,
+               *this,
+               metrics_,
+               least_timeout(options_),
+               bytes_of_acl(options_)},
       reaper_{*monitor_, session_},
       keeper_{*monitor_, session_, timing_of(options_), metrics_},
       own_nodes_{*monitor_, session_},

@@ -22,7 +22,8 @@ struct request_shape {
   bool operator==(const request_shape&) const = default;
 };
 
-LATCHKEY_EXPORT request_shape shape_of(const request& what) noexcept;
+/// @param acl bytes of the ACL that each node gets that it creates
+LATCHKEY_EXPORT request_shape shape_of(const request& what, std::size_t acl = 0) noexcept;
 
 /// A server closes the connection of a client that sends more than `jute.maxbuffer`, and answers nothing. The request is
 /// sent again with the next connection, and so on for ever.

@@ -31,13 +31,14 @@ constexpr std::size_t most_said = 256;
 }  // namespace
 
 session::session(monitor& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
-                 metrics& counts, duration least_timeout)
+                 metrics& counts, duration least_timeout, std::size_t bytes_of_acl)
     : monitor_{own},
       connector_{opener},
       listener_{listener},
       counts_{counts},
       wanted_timeout_{timeout},
       least_timeout_{least_timeout},
+      bytes_of_acl_{bytes_of_acl},
       size_question_{own, opener},
       jitter_{static_cast<std::minstd_rand::result_type>(own.now().time_since_epoch().count())},
       second_{own, opener} {}

@@ -65,8 +65,9 @@ class session final : connector_listener {
   using watch_callback = std::function<void(watch_event)>;
 
   /// @param least_timeout a session with a shorter timeout is of no use
+  /// @param bytes_of_acl of each node that is created
   session(monitor& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
-          metrics& counts, duration least_timeout = {});
+          metrics& counts, duration least_timeout = {}, std::size_t bytes_of_acl = 0);
 
   void open();
   /// Closes the session; `on_closed` runs when it is closed. A session that is still being opened is not waited for, as
@@ -134,6 +135,8 @@ class session final : connector_listener {
   /// Bytes of paths: as the servers take 1 MiB, and at least, however little they take.
   static constexpr std::size_t most_watched = std::size_t{512} * 1024;
   static constexpr std::size_t least_watched = 4096;
+  /// Bytes of lists under way, as long as the last one: a proof comes behind them.
+  static constexpr std::size_t most_listed = std::size_t{2} * 1024 * 1024;
 
   struct pending {
     reply_callback on_reply;  // empty: answered
@@ -149,7 +152,7 @@ class session final : connector_listener {
     reply_callback on_reply;
     watch_id watch;
     urgency how{};
-    request_shape shape = shape_of(what);
+    request_shape shape{};
 
     bool is_stale() const { return on_reply.is_stale(); }
   };
@@ -212,6 +215,7 @@ class session final : connector_listener {
   metrics& counts_;
   duration wanted_timeout_;
   duration least_timeout_;
+  std::size_t bytes_of_acl_;
 
   std::uint64_t epoch_ = 0;
   std::unique_ptr<znodes> handle_;
@@ -253,6 +257,8 @@ class session final : connector_listener {
   std::deque<pending> pending_;  // the id of the first is first_id_; answers come in order
   std::uint64_t first_id_ = 1;
   request_queue<waiting> queue_;
+  std::size_t lists_ = 0;          // of those in flight
+  std::size_t bytes_of_list_ = 0;  // that was answered last
   timer_id overseer_;
   time_point last_nudge_{};
 

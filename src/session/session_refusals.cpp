@@ -29,6 +29,7 @@ constexpr std::size_t most_refusals = 64;
 /// @returns whether it waits, and all of its urgency behind it: it may be what has ended the last connections.
 bool session::is_held_back(const waiting& next) {
   if (next.how == urgency::proof || next.is_stale()) return false;
+  if (next.what.kind == operation::children && lists_ != 0 && lists_ * bytes_of_list_ > most_listed) return true;
   if (limit_.is_old(next.shape.bytes, monitor_.now())) {
     limit_.ask(limit_.bytes());
     ask_for_limit();

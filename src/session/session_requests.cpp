@@ -2,6 +2,7 @@
 /// What is under way in a session: requests in their order, watches, and what has got stuck.
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "session/session.hpp"
@@ -32,6 +33,12 @@ std::uint64_t& count_of(operation kind, client_metrics& counts) {
   return kind == operation::sync ? counts.syncs : counts.writes;
 }
 
+std::size_t bytes_of(const std::vector<std::string>& names) {
+  constexpr std::size_t bytes_of_length = 4;
+  return std::accumulate(names.begin(), names.end(), std::size_t{0},
+                         [](std::size_t sum, const std::string& each) { return sum + bytes_of_length + each.size(); });
+}
+
 /// Data and children of a path are watched apart, and both end with it.
 bool concerns(watch_event event, bool of_children) {
   return event == watch_event::deleted || (event == watch_event::children_changed) == of_children;
@@ -40,7 +47,8 @@ bool concerns(watch_event event, bool of_children) {
 }  // namespace
 
 void session::submit(request what, reply_callback on_reply, urgency how) {
-  send_in_turn({std::move(what), std::move(on_reply), {}, how});
+  const auto shape = shape_of(what, bytes_of_acl_);
+  send_in_turn({std::move(what), std::move(on_reply), {}, how, shape});
 }
 
 watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch, urgency how) {
@@ -50,7 +58,8 @@ watch_id session::submit(request what, reply_callback on_reply, watch_callback o
   at->second.push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
   what.watch = true;
   watched_ = true;
-  send_in_turn({std::move(what), std::move(on_reply), watch, how});
+  const auto shape = shape_of(what, bytes_of_acl_);
+  send_in_turn({std::move(what), std::move(on_reply), watch, how, shape});
   return watch;
 }
 
@@ -97,6 +106,7 @@ void session::send(waiting next) {
   if (!is_sent && unsent == reply_code::ok) unsent = reply_code::not_sent;
   pending_.push_back({std::move(next.on_reply), kind, sent, std::move(next.watch), next.how, next.shape, unsent});
   queue_.sent(next.how);
+  if (kind == operation::children) ++lists_;
   if (is_sent) silence_.asked();
   // Not at once: who sends it again should find another state of affairs.
   if (!is_sent) {
@@ -142,6 +152,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
       return answer_after_end(request, session_end::data_lost);
     }
     if (!is_lost(with.code)) limit_.answered(request.shape);
+    if (request.kind == operation::children && with.code == reply_code::ok) bytes_of_list_ = bytes_of(with.children);
     if (const auto what = evidence_of(request.kind, with.code)) {
       heard_at_ = std::max(heard_at_, request.sent);
       counts_.request.add(monitor_.now() - request.sent);
@@ -157,7 +168,10 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
 session::pending session::take(std::uint64_t id) {
   if (id < first_id_ || id - first_id_ >= pending_.size()) return {};
   auto taken = std::exchange(pending_[id - first_id_], pending{});
-  if (taken.on_reply) queue_.answered(taken.how);
+  if (taken.on_reply) {
+    queue_.answered(taken.how);
+    if (taken.kind == operation::children) --lists_;
+  }
   while (!pending_.empty() && !pending_.front().on_reply) {
     pending_.pop_front();
     ++first_id_;
@@ -204,6 +218,7 @@ void session::answer_everything(reply_code code) {
     }
   }
   auto unsent = queue_.clear();
+  lists_ = 0;
   first_id_ += requests.size();
   for (auto request : requests) {
     if (!request.on_reply) continue;
@@ -257,7 +272,7 @@ void session::watch_over_requests() {
     } else if (now - pending_.front().sent >= patience && now - last_nudge_ >= patience) {
       last_nudge_ = now;
       ++counts_.client.nudges;
-      send({request{.kind = operation::sync, .path = "/"}, [](reply&) {}, {}, urgency::proof});
+      send({request{.kind = operation::sync, .path = "/"}, [](reply&) {}, {}, urgency::proof, {}});
     }
     watch_over_requests();
   });

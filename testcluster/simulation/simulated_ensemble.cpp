@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "base/path.hpp"
 #include "simulation/ensemble_thread.hpp"
 #include "simulation/thread_connector.hpp"
 
@@ -63,6 +64,7 @@ void simulated_ensemble::heal() {
 }
 
 bool simulated_ensemble::delete_node(std::string_view path) {
+  detail::validate_path(path);
   bool existed = false;
   thread_->perform([&] {
     existed = thread_->ensemble().exists(path);
@@ -72,6 +74,7 @@ bool simulated_ensemble::delete_node(std::string_view path) {
 }
 
 std::vector<std::string> simulated_ensemble::children(std::string_view path) const {
+  detail::validate_path(path);
   std::vector<std::string> names;
   thread_->perform([&] { names = thread_->ensemble().children(path); });
   return names;

@@ -411,6 +411,11 @@ TEST_CASE("wrong arguments end with 2, and say so on the standard error") {
   run nowhere{{"status", path}};
   CHECK(nowhere.end() == usage);
   CHECK(has(nowhere.err, "LATCHKEY_CONNECT"));
+  const result unknown{{"statsu", path}};
+  CHECK(has(unknown.err, "there is no command \"statsu\""));
+  run no_dashes{{"run", "--path", path, "true"}};
+  CHECK(no_dashes.end() == "exit code 64");
+  CHECK(has(no_dashes.err, "see latchkey run --help"));
   run bad{{"status", path, "-c", "zk1:port"}};
   CHECK(bad.end() == usage);
 }

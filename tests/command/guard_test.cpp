@@ -139,6 +139,15 @@ TEST_SUITE("guard") {
     CHECK(eventually([] { return reap([](pid_t, int) {}); }));
   }
 
+  TEST_CASE("a command is killed so long before the end of the lease as killing may take") {
+    guarded one{"sleep 1000"};
+    const auto until = in(time_to_end);
+    one.start({.until = until, .kill_before = (time_to_end - 300ms) / 1ns});
+    CHECK(WTERMSIG(one.ended()) == SIGKILL);
+    CHECK(in(0s) < until - 10s / 1ns);
+    CHECK(one.empty());
+  }
+
   TEST_CASE("a command is asked to end before it is killed") {
     guarded one{"trap 'exit 3' TERM; while :; do sleep 0.01; done"};
     one.start({.until = in(time_to_end + 1s), .kill_before = 0, .signal_before = time_to_end / 1ns, .signal = SIGTERM});

@@ -328,6 +328,24 @@ TEST_SUITE("latchkey run") {
     CHECK(::kill(std::stoi(*other), SIGKILL) == 0);
   }
 
+  TEST_CASE("a limit of zero is none") {
+    CHECK(end_of({"--max-hold", "0", "-k", "0"}, shell("sleep 0.1; exit 4")) == "exit code 4");
+    const ended_run too_long{run_at(fresh_path(), {"--grace", "10h"}, {"true"})};
+    CHECK(too_long.how == "exit code 64");
+    CHECK(has(too_long.err, "--grace 10h00m needs a session of 2d"));
+  }
+
+  TEST_CASE("what the library warns of is printed") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quiet()};
+    mutex lock{owner, path};
+    const auto held = lock.acquire();
+    const ended_run mixed{run_at(path, {"--semaphore", "2"}, {"true"})};
+    CHECK(mixed.how == "exit code 0");
+    CHECK(has(mixed.err, "a path is used as a lock and as a semaphore"));
+    CHECK(has(mixed.err, path));
+  }
+
   TEST_CASE("a grace that needs a longer session says so") {
     const ended_run longer{run_at(fresh_path(), {"--grace", "5s"}, {"true"})};
     CHECK(longer.how == "exit code 0");

@@ -174,6 +174,21 @@ TEST_SUITE("refusals") {
     CHECK(kept.held());
   }
 
+  TEST_CASE("a contender that an ACL makes larger than the servers take is told so") {
+    ensemble server{{.servers = 1, .jvm_args = {"-Djute.maxbuffer=2000"}}};
+    server.create_all("/a");
+    auto options = quick(10s);
+    for (int i = 0; i < 100; ++i) options.acl.push_back({"ip", "10.0.0." + std::to_string(i), "cdrwa"});
+    options.acl.push_back({"world", "anyone", "cdrwa"});
+    client owner{server.connect_string(), options};
+    mutex lock{owner, "/a"};
+    const auto [code, why] = failure_of([&] { lock.lock(); });
+    CAPTURE(why);
+    CHECK(code == errc::too_large);
+    CHECK(mentions(why, "jute.maxbuffer"));
+    CHECK(owner.metrics().disconnections < 10);
+  }
+
   TEST_CASE("contenders of many sizes that the servers do not take fail together, and cost no lock of their client") {
     ensemble server{{.servers = 1, .jvm_args = {"-Djute.maxbuffer=700"}}};
     client owner{server.connect_string(), quick(10s)};

@@ -117,6 +117,8 @@ TEST_CASE("a search stops at its limits") {
   CHECK(looks.wait_for_connection(30s));
   CHECK(reads(looks, [&] { find_locks(looks, "/r"); }) == 4);
   CHECK(error_of([&] { find_locks(owner, "/r", {.most_nodes = 3}); }) == errc::too_large);
+  CHECK(find_locks(owner, "/r", {}, 0s).size() == find_locks(owner, "/r").size());  // for 200 ms
+  CHECK_NOTHROW(find_locks(owner, "/r", {}, -1s));
   CHECK(error_of([&] { find_locks(owner, "r"); }) == errc::bad_path);
   CHECK(error_of([&] { find_locks(owner, ""); }) == errc::bad_path);
   ensemble.cut(looks);

@@ -20,6 +20,7 @@
 #include <doctest/doctest.h>
 
 #include "callers.hpp"
+#include "error_of.hpp"
 
 namespace latchkey::testing {
 
@@ -37,6 +38,10 @@ TEST_CASE("a client connects, and its lock is held") {
   CHECK(abs(queue.holders().front().since - std::chrono::system_clock::now()) < 1min);
   held.release();
   CHECK(queued(ensemble, "/locks/nightly", 0));
+  for (const auto* wrong : {"locks/nightly", "/locks/nightly/", ""}) {
+    CHECK(error_of([&] { (void)ensemble.children(wrong); }) == errc::bad_path);
+    CHECK(error_of([&] { (void)ensemble.delete_node(wrong); }) == errc::bad_path);
+  }
 }
 
 TEST_CASE("starting an ensemble and connecting a client takes milliseconds") {

@@ -39,6 +39,14 @@ TEST_SUITE("request limit") {
     request many{.kind = operation::transact,
                  .steps = {{.path = "/a"}, {.path = "/b", .data = std::string(1000, 'x')}}};
     CHECK(shape_of(many).bytes > 1000);
+    CHECK(shape_of(other, 500).bytes == shape_of(other).bytes);
+    const auto created = create_at("/q/_c_0001-lock-", 10);
+    CHECK(shape_of(created, 500).bytes == shape.bytes + 500);
+    request two{.kind = operation::transact,
+                .steps = {{.what = step::operation::create, .path = "/a"},
+                          {.what = step::operation::remove, .path = "/b"},
+                          {.what = step::operation::create, .path = "/c"}}};
+    CHECK(shape_of(two, 500).bytes == shape_of(two).bytes + 1000);
   }
 
   TEST_CASE(

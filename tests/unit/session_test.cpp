@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +55,41 @@ TEST_SUITE("session") {
     w.opener->opens();
     w.opener->connects(our_session);
     CHECK(w.own->run([&] { return w.core->session().opened_at(); }) == w.now);
+  }
+
+  TEST_CASE("of lists that are as long as the last one, few are under way: a proof comes behind them") {
+    connected_client w;
+    int answered = 0;
+    const auto list = [&] {
+      w.own->run([&] {
+        w.core->session().submit({.kind = detail::operation::children, .path = "/q"},
+                                 [&](detail::reply&) { ++answered; });
+      });
+    };
+    const auto is_list = [](const auto& each) { return each.what.kind == detail::operation::children; };
+    const auto sent = [&] { return std::count_if(w.opener->sent.begin(), w.opener->sent.end(), is_list); };
+    const auto answer = [&](std::size_t names) {
+      auto& all = w.opener->sent;
+      const auto first = std::find_if(all.begin(), all.end(), is_list);
+      REQUIRE(first != all.end());
+      detail::reply with;
+      with.children.assign(names, "_c_00000000-0000-0000-0000-000000000000-lock-0000000000");
+      const auto id = first->id;
+      all.erase(first);
+      w.opener->openings.back().listener->on_reply(w.opener->openings.back().epoch, id, std::move(with));
+    };
+    for (int i = 0; i < 100; ++i) list();
+    CHECK(sent() == 100);  // nothing is known of their length
+    for (int i = 0; i < 95; ++i) answer(17'000);
+    for (int i = 0; i < 50; ++i) list();
+    CHECK(sent() == 5);  // no more until fewer are under way
+    for (int i = 0; i < 4; ++i) answer(17'000);
+    CHECK(sent() >= 2);
+    CHECK(sent() <= 3);
+    answer(10);
+    CHECK(sent() >= 40);  // they have become short
+    while (sent() > 0) answer(10);
+    CHECK(answered == 150);
   }
 
   TEST_CASE("one that is given up while the client closes is not heard of again") {

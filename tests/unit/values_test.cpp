@@ -5,6 +5,7 @@
 #include <latchkey/fencing_token.hpp>
 #include <latchkey/keyed_mutex.hpp>
 #include <latchkey/lockable.hpp>
+#include <latchkey/multi_lock.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
 
@@ -72,6 +73,14 @@ static_assert(gives_guards<recorder&> && !gives_guards<recorder>);
 static_assert(gives_guards<semaphore&> && !gives_guards<semaphore>);
 static_assert(gives_guards_to_readers<shared_mutex&> && !gives_guards_to_readers<shared_mutex>);
 static_assert(gives_guards_of_keys<keyed_mutex&> && !gives_guards_of_keys<keyed_mutex>);
+// A list in a list of keys would be one key, from the one pointer to the other.
+template <class Keys>
+concept takes_a_list_in_a_list = requires(Keys& of) {
+  of.lock_all({{"a", "b"}});
+};
+static_assert(requires(keyed_mutex & of) { of.lock_all({"a", "b"}); } && !takes_a_list_in_a_list<keyed_mutex>);
+static_assert(requires(client & by) { multi_lock{by, {"/a", "/b"}}; });
+static_assert(requires(client & by) { multi_lock{by, {{"/a"}, {"/b", lock_request::kind::read}}}; });
 static_assert(requires(semaphore & of, std::stop_token stop) {
   of.try_acquire_for(1s, stop);
   of.try_acquire_until(std::chrono::steady_clock::now(), stop);

@@ -69,11 +69,11 @@ class simulated_ensemble {
   /// Deletes a node with everything below it, as an operator does. Its owner learns of it at once if the entry is 10 ms
   /// old (`advance()` makes it older), otherwise when it is. As with a real ensemble, the next contender may be granted
   /// the lock a moment before that.
-  /// @returns whether there was one.
+  /// @returns whether there was one. @throws error bad_path
   [[nodiscard]] bool delete_node(std::string_view path);
 
   /// @returns the names of the nodes below `path`, sorted as text, which is not the order of the queue; none if it does
-  /// not exist.
+  /// not exist. @throws error bad_path
   std::vector<std::string> children(std::string_view path) const;
 
   /// Moves the clock forward, through everything that happens until then, in its order: sessions are kept alive or
