@@ -55,7 +55,7 @@ class LATCHKEY_EXPORT client {
       : client{std::string{connect_string != nullptr ? connect_string : ""}, std::move(options)} {}
 
   /// Connects to an ensemble in memory, in a test: pass a `testing::simulated_ensemble`, which converts to this. It does
-  /// not look at `authentication`, `acl` and `tls`.
+  /// not look at `authentication`, `acl`, `tls` and `peers`.
   /// @throws error bad_option
   explicit client(const std::shared_ptr<detail::simulated_servers>& ensemble, client_options options = {});
 

@@ -145,10 +145,17 @@ void inquiry::on_answer(std::size_t index, reply& answer) {
       again_ = true;
       break;
     default:
-      return fail(refusal(core_, answer.code, permission_for(what_[index].kind)));
+      return fail(refusal_of(what_[index], answer.code));
   }
   if (!again_) return send_more();
   if (waiting_ == 0) send_again();
+}
+
+/// Of another node than that at the path its name is said: "its ACL" would be that of the path.
+failure inquiry::refusal_of(const request& what, reply_code code) const {
+  auto why = refusal(core_, code, permission_for(what.kind));
+  if (what.path != core_.absolute(path_) && !what.path.empty()) why.what = what.path + ": " + why.what;
+  return why;
 }
 
 void inquiry::fail(const failure& why) {

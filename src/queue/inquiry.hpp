@@ -50,6 +50,7 @@ class inquiry final : public session_observer, public std::enable_shared_from_th
   std::size_t window() const noexcept;
   bool is_answered(std::size_t index) const noexcept;
   void on_answer(std::size_t index, reply& answer);
+  failure refusal_of(const request& what, reply_code code) const;
   void fail(const failure& why);
   void end();
 

@@ -139,7 +139,8 @@ transaction& transaction::check(const std::string& path, std::int32_t version) {
 }
 
 transaction& transaction::once(const std::string& marker) {
-  detail::validate_lock_path(marker);
+  if (marker == "/") throw error{errc::bad_path, "the root cannot be a marker; name a node below it", marker};
+  detail::validate_path(marker);
   steps_->refuse_marker(steps_->core->absolute(marker), marker);
   steps_->marker = steps_->admit(marker, 0, true);
   return *this;
