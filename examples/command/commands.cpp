@@ -21,6 +21,7 @@
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/queue_view.hpp>
 
+#include "deadlocks.hpp"
 #include "followed_queue.hpp"
 #include "show.hpp"
 
@@ -36,8 +37,8 @@ queue read_queue(const context& with, const std::string& path,
   return queue_of({with.client, path, with.time.left(), most});
 }
 
-/// Reads the first contender of each, several at a time. @throws the first error of them
-std::vector<listed_lock> read_first(const context& with, std::vector<latchkey::found_lock> found) {
+/// Reads the first contenders of each, several at a time. @throws the first error of them
+std::vector<listed_lock> read_each(const context& with, std::vector<latchkey::found_lock> found, std::size_t most) {
   constexpr std::size_t at_once = 16;
   std::vector<listed_lock> all(found.size());
   std::atomic<std::size_t> next{0};
@@ -46,7 +47,7 @@ std::vector<listed_lock> read_first(const context& with, std::vector<latchkey::f
   const auto work = [&] {
     try {
       for (auto i = next++; i < found.size(); i = next++) {
-        all[i].first = read_queue(with, found[i].path, 1);
+        all[i].first = read_queue(with, found[i].path, most);
         all[i].lock = std::move(found[i]);
       }
     } catch (...) {
@@ -61,6 +62,23 @@ std::vector<listed_lock> read_first(const context& with, std::vector<latchkey::f
   }
   if (failed) std::rethrow_exception(failed);
   return all;
+}
+
+/// @returns the locks below it, without those that an ACL hides, and says so.
+std::vector<latchkey::found_lock> find_all(const context& with, const std::string& root) {
+  std::vector<std::string> denied;
+  const auto note = [&](const std::string& path) { denied.push_back(path); };
+  auto found = latchkey::find_locks(with.client, root, {.on_denied = note}, with.time.left());
+  if (std::find(denied.begin(), denied.end(), root) != denied.end()) {
+    throw latchkey::error{latchkey::errc::not_authorized, "its ACL denies the list; grant this client the permission r",
+                          root};
+  }
+  if (!denied.empty()) {
+    std::cerr << fmt::format(
+        "latchkey: {} node{} could not be listed, as {}: the ACL denies it; locks below are not shown\n", denied.size(),
+        denied.size() == 1 ? "" : "s", printable(denied.front()));
+  }
+  return found;
 }
 
 bool matches(const listed_lock& one, const list_options& how, wall_time at) {
@@ -135,23 +153,12 @@ exit_code show_status(const context& with, const std::string& path, std::size_t 
 }
 
 exit_code list_locks(const context& with, const list_options& how) {
-  std::vector<std::string> denied;
-  const auto note = [&](const std::string& path) { denied.push_back(path); };
-  auto found = latchkey::find_locks(with.client, how.root, {.on_denied = note}, with.time.left());
-  if (std::find(denied.begin(), denied.end(), how.root) != denied.end()) {
-    throw latchkey::error{latchkey::errc::not_authorized, "its ACL denies the list; grant this client the permission r",
-                          how.root};
-  }
-  if (!denied.empty()) {
-    std::cerr << fmt::format(
-        "latchkey: {} node{} could not be listed, as {}: the ACL denies it; locks below are not shown\n", denied.size(),
-        denied.size() == 1 ? "" : "s", printable(denied.front()));
-  }
+  auto found = find_all(with, how.root);
   if (how.names && !how.waiting && !how.older_than) {
     for (const auto& each : found) with.out << (with.json ? json_of(each) : printable(each.path) + '\n');
     return found.empty() ? exit_code::no : exit_code::yes;
   }
-  auto all = read_first(with, std::move(found));
+  auto all = read_each(with, std::move(found), 1);
   const auto at = now();
   std::erase_if(all, [&](const listed_lock& each) { return !matches(each, how, at); });
   if (!with.json && !how.names) {
@@ -166,6 +173,31 @@ exit_code list_locks(const context& with, const list_options& how) {
     }
   }
   return all.empty() ? exit_code::no : exit_code::yes;
+}
+
+exit_code find_deadlocks(const context& with, const std::string& root, std::chrono::milliseconds pause) {
+  const auto look = [&] {
+    const auto time = with.time.again();
+    const context here{with.client, time, with.out, with.json};
+    std::vector<queue> all;
+    for (auto& each : read_each(here, find_all(here, root), std::numeric_limits<std::size_t>::max()))
+      all.push_back(std::move(each.first));
+    return all;
+  };
+  const auto before = look();
+  std::vector<circle> found;
+  if (!circles_of(before).empty()) {
+    std::this_thread::sleep_for(pause);  // who really waits for one another does so then, too
+    found = circles_of(unchanged(before, look()));
+  }
+  if (with.json) {
+    for (const auto& each : found) with.out << json_of(each);
+  } else if (found.empty()) {
+    with.out << printable(root) << ": no sessions wait for one another\n";
+  } else {
+    with.out << text_of(found, now());
+  }
+  return found.empty() ? exit_code::yes : exit_code::no;
 }
 
 exit_code ask(const context& with, const std::string& path, std::optional<std::chrono::milliseconds> wait) {

@@ -47,10 +47,15 @@ struct evict_options {
 
 exit_code show_status(const context& with, const std::string& path, std::size_t most);
 exit_code list_locks(const context& with, const list_options& how);
+/// @param pause between two looks, which must see the same. @returns `no` if there is a possible deadlock
+exit_code find_deadlocks(const context& with, const std::string& root, std::chrono::milliseconds pause);
 /// @param wait how long to wait until the lock has moved
 exit_code ask(const context& with, const std::string& path, std::optional<std::chrono::milliseconds> wait);
 exit_code evict(const context& with, const evict_options& what);
 exit_code check(const context& with, const latchkey::sequencer& what);
+/// How fast locks are with these servers: see bench.hpp.
+exit_code bench(const context& with, const settings& connection, const std::string& below,
+                std::chrono::milliseconds each);
 exit_code show_leader(const context& with, const std::string& path);
 /// Print each change until a signal ends it. @pre `block_ending_signals()` was called before the client was made
 exit_code follow_leader(const context& with, const std::string& path);

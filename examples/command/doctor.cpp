@@ -48,13 +48,13 @@ std::vector<std::string> each_server_of(const std::string& connect) {
 
 template <class Call>
 std::vector<nanoseconds> time_of_each(Call call) {
-  using clock = std::chrono::steady_clock;
+  using steady = std::chrono::steady_clock;
   std::vector<nanoseconds> all;
-  const auto end = clock::now() + time_for_answers;
-  while (all.size() < least_answers || (all.size() < most_answers && clock::now() < end)) {
-    const auto begun = clock::now();
+  const auto end = steady::now() + time_for_answers;
+  while (all.size() < least_answers || (all.size() < most_answers && steady::now() < end)) {
+    const auto begun = steady::now();
     call();
-    all.push_back(clock::now() - begun);
+    all.push_back(steady::now() - begun);
   }
   return all;
 }

@@ -4,6 +4,7 @@
 /// What the exit code of `latchkey` says.
 
 #include <stdexcept>
+#include <string>
 
 #include <latchkey/error.hpp>
 
@@ -59,6 +60,21 @@ inline exit_code code_of(latchkey::errc what) noexcept {
       break;
   }
   return exit_code::failed;
+}
+
+/// @returns what to do about a failure of the library, in terms of the command line; empty if its text says so.
+inline const char* hint_of(latchkey::errc what) noexcept {
+  using latchkey::errc;
+  if (what == errc::contract_mismatch) return "; on the command line: give --semaphore the number that is recorded";
+  if (what == errc::authentication_failed)
+    return "; on the command line: lines of --auth-file are as digest:user:password";
+  if (what == errc::bad_option) return "; see the options of latchkey";
+  return "";
+}
+
+/// @returns its text, with the hint.
+inline std::string text_of(const latchkey::error& failed) {
+  return std::string{failed.what()} + hint_of(static_cast<latchkey::errc>(failed.code().value()));
 }
 
 }  // namespace command

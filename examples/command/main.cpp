@@ -42,6 +42,9 @@ struct arguments {
   std::optional<std::chrono::milliseconds> wait;
   command::evict_options evict;
   std::string sequencer;
+  std::string root = "/";
+  std::chrono::milliseconds pause = std::chrono::seconds{5};
+  std::chrono::milliseconds bench_for = std::chrono::seconds{2};
   bool follow = false;
   command::watch_options watch;
   command::doctor_options doctor;
@@ -162,6 +165,15 @@ void describe_commands(CLI::App& app, arguments& to) {
   doctor->add_option("--path", to.doctor.path, "Of a lock, or above it: whether it is open to anyone");
   add_duration(*doctor, "--server-tick", to.doctor.server_tick, "The tickTime of the servers, as 2s");
 
+  auto* deadlocks =
+      app.add_subcommand("deadlocks", "Show sessions that wait for one another; exit code 1 if there are any");
+  deadlocks->add_option("path", to.root, "Of locks below it, and at it; default: /");
+  add_duration(*deadlocks, "--pause", to.pause, "Between two looks, which must see the same; default: 5s");
+
+  auto* bench = app.add_subcommand("bench", "Measure how fast locks are with these servers");
+  bench->add_option("path", to.path, "Locks a fresh path below it")->required();
+  add_duration(*bench, "--for", to.bench_for, "Measure each for so long; default: 2s");
+
   auto* completion = app.add_subcommand("completion", "Print a script that completes command lines in a shell");
   completion->add_option("shell", to.shell, "bash, zsh or fish")
       ->required()
@@ -205,6 +217,8 @@ exit_code run(const CLI::App& app, arguments& with) {
   if (name == "watch") return command::watch(here, with.watch);
   if (name == "ask") return command::ask(here, with.path, with.wait);
   if (name == "evict") return command::evict(here, with.evict);
+  if (name == "deadlocks") return command::find_deadlocks(here, with.root, with.pause);
+  if (name == "bench") return command::bench(here, with.connection, with.path, with.bench_for);
   if (name == "check") return command::check(here, *sequencer);
   return with.follow ? command::follow_leader(here, with.path) : command::show_leader(here, with.path);
 }
@@ -257,7 +271,7 @@ int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) t
   return fail(wrong.what(), usage_of(app));
 } catch (const latchkey::error& failed) {
   const auto code = command::code_of(static_cast<latchkey::errc>(failed.code().value()));
-  return fail(failed.what(), code == exit_code::usage ? usage_of(app) : code);
+  return fail(command::text_of(failed), code == exit_code::usage ? usage_of(app) : code);
 } catch (const std::exception& failed) {
   return fail(failed.what(), exit_code::failed);
 }

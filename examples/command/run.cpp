@@ -174,14 +174,14 @@ class runner {
       return fail(wrong.what(), exit_code::usage_of_run);
     } catch (const latchkey::error& failed) {
       const auto code = code_of(static_cast<latchkey::errc>(failed.code().value()));
-      return fail(failed.what(), code == exit_code::usage ? exit_code::usage_of_run : code);
+      return fail(text_of(failed), code == exit_code::usage ? exit_code::usage_of_run : code);
     } catch (const std::exception& failed) {
       return fail(failed.what(), exit_code::failed);
     }
   }
 
  private:
-  run_end fail(const char* why, exit_code code) {
+  run_end fail(const std::string& why, exit_code code) {
     what_ = outcome::failed;
     tree_.end();
     held_.release();

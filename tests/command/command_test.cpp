@@ -16,6 +16,7 @@
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -357,6 +358,52 @@ TEST_CASE("watch says that the queue is not known while there is no connection, 
   CHECK(has(watches.hear().value_or(""), "Z  +holds"));
   watches.signal(SIGHUP);
   CHECK(watches.end() == done);
+}
+
+TEST_CASE("deadlocks finds two clients that wait for each other, and ends with 1") {
+  const auto root = fresh_path();
+  client one{servers().connect_string(), labelled("one")};
+  client two{servers().connect_string(), labelled("two")};
+  mutex a_of_one{one, root + "/a"}, b_of_one{one, root + "/b"};
+  mutex a_of_two{two, root + "/a"}, b_of_two{two, root + "/b"};
+  auto holds_a = a_of_one.acquire();
+  auto holds_b = b_of_two.acquire();
+  std::stop_source give_up;
+  auto waits_for_b = std::async(std::launch::async, [&] { return b_of_one.acquire(give_up.get_token()); });
+  CHECK(result{{"deadlocks", root, "--pause", "10ms"}}.how == done);
+  auto waits_for_a = std::async(std::launch::async, [&] { return a_of_two.acquire(); });
+  REQUIRE(queued(one, root + "/a", 2));
+  REQUIRE(queued(one, root + "/b", 2));
+  const result found{{"deadlocks", root, "--pause", "10ms"}};
+  CHECK(found.how == no);
+  CHECK(found.out.starts_with("a possible deadlock of 2 sessions:\n  "));
+  CHECK(has(found.out, "  one@"));
+  CHECK(has(found.out, "    holds     " + root + "/a  lock  for "));
+  CHECK(has(found.out, "    waits for " + root + "/b  lock  for "));
+  const auto object = result{{"deadlocks", root, "--json", "--pause", "10ms"}}.object();
+  CHECK(object["sessions"].size() == 2);
+  give_up.request_stop();
+  CHECK_FALSE(waits_for_b.get());
+  holds_a.release();
+  CHECK(waits_for_a.get());
+  const result none{{"deadlocks", root}};
+  CHECK(none.how == done);
+  CHECK(none.out == root + ": no sessions wait for one another\n");
+}
+
+TEST_CASE("bench measures one session and eight, and leaves no contender") {
+  const auto root = fresh_path();
+  servers().create_all(root);
+  const result text{{"bench", root, "--for", "100ms"}};
+  CHECK(text.how == done);
+  CHECK(has(text.out, "round trip:  median "));
+  CHECK(has(text.out, "\n1 session:   "));
+  CHECK(has(text.out, "\n8 sessions:  "));
+  const auto object = result{{"bench", root, "--json", "--for", "100ms"}}.object();
+  CHECK(object["one_session_per_second"] > 0);
+  CHECK(object["eight_sessions_per_second"] > 0);
+  CHECK(object["round_trip_ms"] > 0);
+  for (const auto& each : servers().children(root)) CHECK(servers().children(root + "/" + each).empty());
 }
 
 TEST_CASE("--acl is that of the nodes that are created, and --tls is handed on") {

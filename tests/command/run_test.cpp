@@ -335,6 +335,14 @@ TEST_SUITE("latchkey run") {
     CHECK(has(too_long.err, "--grace 10h00m needs a session of 2d"));
   }
 
+  TEST_CASE("a semaphore of another size is told what to do on the command line") {
+    const auto path = fresh_path();
+    CHECK(ended_run{run_at(path, {"--semaphore", "2"}, {"true"})}.how == "exit code 0");
+    const ended_run other{run_at(path, {"--semaphore", "3"}, {"true"})};
+    CHECK(other.how == "exit code 125");
+    CHECK(has(other.err, "give --semaphore the number that is recorded"));
+  }
+
   TEST_CASE("what the library warns of is printed") {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quiet()};
