@@ -55,7 +55,8 @@ class run_in_child {
  public:
   run_in_child(const std::function<run_end()>& one, const signals_in_turn& signals) {
     std::array<int, 2> pipe{};
-    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) throw failure("pipe");
+    // The guard of a run that was killed has the other end, too, and may be stopped: it is not waited for.
+    if (::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw failure("pipe");
     const descriptor writes{pipe[1]};
     reads_ = descriptor{pipe[0]};
     const auto parent = ::getpid();
