@@ -68,8 +68,8 @@ class mailbox {
   const descriptor bell_{valid(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
 };
 
-/// Prints what `print` makes of each sighting, its time, and whether it is the newest: until a signal comes, or the output
-/// has no reader any more.
+/// Prints what `print` makes of each sighting, its time, and whether it is the newest: until a signal comes, or the
+/// output has no reader any more.
 template <class Sighting, class Print>
 exit_code follow(const context& with, mailbox<Sighting>& seen, Print print) {
   constexpr int look_at_client_every = 1000;  // ms

@@ -27,8 +27,8 @@ struct run_result {
 /// @returns a line of JSON.
 std::string report_of(const run_result& what);
 
-/// @returns metrics for the text file collector of Prometheus' node exporter, which reads the files of all jobs of a host
-/// together: so each number has the label `run`, the name of the file without what follows the dot.
+/// @returns metrics for the text file collector of Prometheus' node exporter, which reads the files of all jobs of a
+/// host together: so each number has the label `run`, the name of the file without what follows the dot.
 std::string metrics_of(const run_result& what, const std::string& file, std::chrono::system_clock::time_point now);
 
 /// In one step: others see the old file or the new one. Says so on the standard error if it cannot be written.

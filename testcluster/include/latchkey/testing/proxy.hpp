@@ -41,8 +41,8 @@ class LATCHKEY_TESTING_EXPORT proxy {
   void cut(std::size_t server);
   void black_hole();  ///< connections stay open and new ones open; nothing passes, either way
   void black_hole(std::size_t server);
-  void black_hole_to_servers();  ///< as `black_hole`, but what servers send still arrives
-  void black_hole_to_clients();  ///< as `black_hole`, but what clients send still arrives
+  void black_hole_to_servers();                   ///< as `black_hole`, but what servers send still arrives
+  void black_hole_to_clients();                   ///< as `black_hole`, but what clients send still arrives
   void heal();                                    ///< healthy again, no delay, no fault armed, what was held passes
   void heal(std::size_t server);                  ///< that server is healthy again; what a black hole kept passes
   void disconnect();                              ///< closes the connections, once; new ones are welcome
