@@ -5,7 +5,9 @@
 #include <latchkey/mutex.hpp>
 #include <latchkey/sequencer.hpp>
 
+#include <chrono>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,9 @@ namespace {
 /// The server: it has a client of its own, and takes no lock.
 class ledger {
  public:
-  explicit ledger(const std::string& connect_string) : client_{connect_string} {}
+  explicit ledger(const std::string& connect_string) : client_{connect_string} {
+    if (!client_.wait_for_connection(std::chrono::seconds{10})) throw std::runtime_error{"no server answers"};
+  }
 
   /// @param sender from the header of the request
   bool book(const std::string& sender, const std::string& entry) {

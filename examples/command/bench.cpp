@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 using milliseconds_of = std::chrono::duration<double, std::milli>;
 
-constexpr std::size_t sessions = 8;
+constexpr std::size_t sessions_together = 8;
 constexpr int round_trips = 100;
 
 double quantile(std::vector<double> all, double q) {
@@ -92,7 +92,7 @@ exit_code bench(const context& with, const settings& connection, const std::stri
   }
   std::vector<std::unique_ptr<latchkey::client>> own;
   std::vector<latchkey::client*> clients;
-  for (std::size_t i = 0; i < sessions; ++i) {
+  for (std::size_t i = 0; i < sessions_together; ++i) {
     own.push_back(connect(connection, with.time.again(), purpose::hold));
     clients.push_back(own.back().get());
   }

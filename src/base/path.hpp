@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <latchkey/export.hpp>
+
 namespace latchkey::detail {
 
 /// The longest path. A request that is larger than the servers take (`jute.maxbuffer`, 1 MiB) ends the connection, and
@@ -19,7 +21,7 @@ inline constexpr std::size_t most_path_bytes = 4096;
 std::string path_fault(std::string_view path);
 
 /// @throws error bad_path, with the fault
-void validate_path(std::string_view path);
+LATCHKEY_EXPORT void validate_path(std::string_view path);
 
 /// As `validate_path`, and the root is none: a lock needs a node of its own.
 void validate_lock_path(std::string_view path);
