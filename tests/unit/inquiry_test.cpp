@@ -7,9 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <string>
 
 #include "support/scripted_connector.hpp"
 
@@ -47,23 +45,6 @@ struct asking_client : scripted_client {
   }
 };
 
-/// An entry that may be granted at any time.
-struct next_in_line final : detail::holder {
-  const std::string& node() const noexcept override { return node_; }
-  void on_node_seen(bool, std::int64_t) override {}
-  void on_node_gone() override {}
-  void on_node_unseen(reply_code) override {}
-  void on_suspect() override {}
-  void on_lost(loss_reason) override {}
-  void on_proved() override {}
-  void on_unproved() override {}
-  bool begin_release() override { return false; }
-  void end_release(bool) override {}
-
- private:
-  const std::string node_ = "/q/_c_0001-lock-0000000001";
-};
-
 }  // namespace
 
 TEST_SUITE("inquiry") {
@@ -83,26 +64,6 @@ TEST_SUITE("inquiry") {
     CHECK(asked->wait()->size() == 1000);
   }
 
-  TEST_CASE("while a grant is to be proved there are few, until it is known how large they are") {
-    asking_client w;
-    const auto reads = [&] {
-      const auto& sent = w.opener->sent;
-      return std::count_if(sent.begin(), sent.end(), [](const auto& each) { return each.what.kind == operation::get; });
-    };
-    const auto idle = w.ask_for(100);
-    CHECK(reads() == inquiry::most_at_once);
-    w.own->run([&] { idle->cancel(); });
-    w.opener->sent.clear();
-    next_in_line next;
-    w.own->run([&] { w.core->lease_keeper().expect(next); });
-    const auto busy = w.ask_for(100);
-    CHECK(reads() == 8);
-    w.own->run([&] {
-      busy->cancel();
-      w.core->lease_keeper().remove(next);
-    });
-  }
-
   TEST_CASE("nor more than a megabyte of answers, once it is known how large they are") {
     asking_client w;
     const auto asked = w.ask_for(120);
@@ -114,7 +75,7 @@ TEST_SUITE("inquiry") {
       w.answer_one(1024 * 1024);
       ++answers;
     }
-    CHECK(answers >= 120 - inquiry::most_at_once);  // all but the first ones, sent before that was known
+    CHECK(answers >= 100);  // all but the first few, sent before that was known
   }
 
   TEST_CASE("what another part of the client asks for meanwhile comes behind those under way, not behind all") {
