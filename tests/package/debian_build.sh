@@ -53,6 +53,7 @@ latchkey::detail::monitor::refuse_child
 latchkey::detail::monitor::run_due
 latchkey::detail::shape_of
 latchkey::detail::throw_destroyed
+latchkey::detail::validate_path
 latchkey::detail::wait_point::notify
 latchkey::detail::wait_point::wait
 latchkey::detail::wait_point::~wait_point
