@@ -90,7 +90,7 @@ class examination {
     look();
     return true;
   } catch (const latchkey::error& failed) {
-    if (code_of(static_cast<latchkey::errc>(failed.code().value())) == exit_code::usage) throw;
+    if (code_of(errc_of(failed)) == exit_code::usage) throw;
     tell({if_it_fails, about, failed.what()});
     return false;
   }

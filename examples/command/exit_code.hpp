@@ -31,6 +31,11 @@ class usage_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// @returns what kind of failure of the library it is.
+inline latchkey::errc errc_of(const latchkey::error& failed) noexcept {
+  return static_cast<latchkey::errc>(failed.code().value());
+}
+
 /// @returns the exit code for a failure of the library.
 inline exit_code code_of(latchkey::errc what) noexcept {
   using latchkey::errc;
@@ -74,7 +79,7 @@ inline const char* hint_of(latchkey::errc what) noexcept {
 
 /// @returns its text, with the hint.
 inline std::string text_of(const latchkey::error& failed) {
-  return std::string{failed.what()} + hint_of(static_cast<latchkey::errc>(failed.code().value()));
+  return std::string{failed.what()} + hint_of(errc_of(failed));
 }
 
 }  // namespace command

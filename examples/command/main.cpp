@@ -112,9 +112,7 @@ void describe_connection(CLI::App& app, arguments& to) {
   app.add_option("--acl", set.acl, "Of nodes that are created, as auth::cdrwa,world:anyone:r; else LATCHKEY_ACL");
   app.add_option("--tls", set.tls, "Certificates, as ca.pem,client.pem,client.key; else LATCHKEY_TLS");
   app.add_option("--config", set.config, "The settings file; default: /etc/latchkey.conf");
-  app.add_option_function<std::string>(
-      "--timeout", [&set](const std::string& text) { set.timeout = command::parse_duration(text); },
-      "How long the ensemble may take to answer; default: 10s");
+  add_duration(app, "--timeout", set.timeout, "How long the ensemble may take to answer; default: 10s");
   app.add_flag("--json", to.json, "Print JSON, an object a line");
   app.add_flag("-v,--verbose", set.verbose, "Print the log of the library to the standard error");
 }
@@ -129,9 +127,7 @@ void describe_commands(CLI::App& app, arguments& to) {
   list->add_option("path", to.list.root, "Those below it, and itself; default: /");
   list->add_flag("--names", to.list.names, "Print the paths only");
   list->add_flag("--waiting", to.list.waiting, "Those that a contender waits for");
-  list->add_option_function<std::string>(
-      "--older-than", [&to](const std::string& text) { to.list.older_than = command::parse_duration(text); },
-      "Those whose first holder has held for longer, as 10m");
+  add_duration(*list, "--older-than", to.list.older_than, "Those whose first holder has held for longer, as 10m");
 
   auto* watch =
       app.add_subcommand("watch", "Show each change of a queue, until a signal; creates a path that is missing");
@@ -143,9 +139,7 @@ void describe_commands(CLI::App& app, arguments& to) {
 
   auto* ask = app.add_subcommand("ask", "Ask the holders of a lock to release it");
   ask->add_option("path", to.path, "Of the lock")->required();
-  ask->add_option_function<std::string>(
-      "--wait", [&to](const std::string& text) { to.wait = command::parse_duration(text); },
-      "Wait so long until they have released it; exit code 1 if they have not");
+  add_duration(*ask, "--wait", to.wait, "Wait so long until they have released it; exit code 1 if they have not");
 
   auto* evict = app.add_subcommand("evict", "Delete the node of a contender by force");
   evict->add_option("path", to.evict.path, "Of the lock")->required();
@@ -186,15 +180,20 @@ latchkey::sequencer sequencer_of(const std::string& text) try {
   throw command::usage_error{wrong.what()};
 }
 
+/// From the environment and the settings file, what was not given.
+void fill_in(arguments& with) {
+  command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
+}
+
 int run_under_lock(arguments& with) {
   if (with.run.command.empty()) throw command::usage_error{"no command to run; write it after --"};
-  command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
+  fill_in(with);
   const auto one = [&] { return command::run_under_lock(with.connection, with.run); };
   return with.restart ? command::run_again_and_again(one) : one().code;
 }
 
 int examine(arguments& with) {
-  command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
+  fill_in(with);
   const auto worst = command::examine(with.connection, with.doctor, std::cout, with.json);
   return static_cast<int>(worst);  // as nagios has them
 }
@@ -208,7 +207,7 @@ exit_code run(const CLI::App& app, arguments& with) {
   std::optional<latchkey::sequencer> sequencer;
   if (name == "check") sequencer = sequencer_of(with.sequencer);
   if (with.follow || name == "watch") command::block_ending_signals();
-  command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
+  fill_in(with);
   const command::budget time{with.connection.timeout};
   const auto client = command::connect(with.connection, time);
   const context here{*client, time, std::cout, with.json};
@@ -270,7 +269,7 @@ int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) t
 } catch (const command::usage_error& wrong) {
   return fail(wrong.what(), usage_of(app));
 } catch (const latchkey::error& failed) {
-  const auto code = command::code_of(static_cast<latchkey::errc>(failed.code().value()));
+  const auto code = command::code_of(command::errc_of(failed));
   return fail(command::text_of(failed), code == exit_code::usage ? usage_of(app) : code);
 } catch (const std::exception& failed) {
   return fail(failed.what(), exit_code::failed);

@@ -173,7 +173,7 @@ class runner {
     } catch (const usage_error& wrong) {
       return fail(wrong.what(), exit_code::usage_of_run);
     } catch (const latchkey::error& failed) {
-      const auto code = code_of(static_cast<latchkey::errc>(failed.code().value()));
+      const auto code = code_of(errc_of(failed));
       return fail(text_of(failed), code == exit_code::usage ? exit_code::usage_of_run : code);
     } catch (const std::exception& failed) {
       return fail(failed.what(), exit_code::failed);

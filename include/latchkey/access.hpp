@@ -28,8 +28,8 @@ struct acl_entry {
 
 class client;
 
-/// Whoever can connect to the ensemble can do at a node what its access control list lets anyone do, also to a lock there:
-/// "d" deletes its entries, "a" changes the list itself.
+/// What the access control list of a node lets anyone do who can connect to the ensemble. At the path of a lock, "d"
+/// deletes its entries, and "a" changes the list itself.
 ///
 /// Costs one read. Suspends the calling fiber, or blocks a plain thread, at most `timeout`, or 200 ms if that is not
 /// positive.

@@ -44,8 +44,8 @@ struct find_options {
 /// @param root a path below the chroot; "/" for all. One that does not exist has no locks.
 /// @returns the paths that have contenders, sorted as text; `root` may be one of them.
 /// @throws error bad_path; too_large (more than `most_nodes`); unreachable (not all answers arrived in time),
-///         not_authorized (a list is denied, and there is no `find_options::on_denied`), refused, closed, authentication_failed,
-///         session_timeout_refused, data_lost
+///         not_authorized (a list is denied, and there is no `find_options::on_denied`), refused, closed,
+///         authentication_failed, session_timeout_refused, data_lost
 LATCHKEY_EXPORT std::vector<found_lock> find_locks(client& through, const std::string& root, find_options limits = {},
                                                    saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{
                                                        30});
