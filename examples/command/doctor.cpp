@@ -19,6 +19,7 @@
 #include <latchkey/sequencer.hpp>
 #include <latchkey/transaction.hpp>
 
+#include "answer_times.hpp"
 #include "exit_code.hpp"
 
 namespace command {
@@ -42,19 +43,6 @@ std::vector<std::string> each_server_of(const std::string& connect) {
     const auto end = std::min(connect.find(',', begin), slash);
     if (end > begin) all.push_back(connect.substr(begin, end - begin) + chroot);
     begin = end + 1;
-  }
-  return all;
-}
-
-template <class Call>
-std::vector<nanoseconds> time_of_each(Call call) {
-  using steady = std::chrono::steady_clock;
-  std::vector<nanoseconds> all;
-  const auto end = steady::now() + time_for_answers;
-  while (all.size() < least_answers || (all.size() < most_answers && steady::now() < end)) {
-    const auto begun = steady::now();
-    call();
-    all.push_back(steady::now() - begun);
   }
   return all;
 }
@@ -114,7 +102,7 @@ class examination {
     const auto client = session(server, wanted());
     const auto one = [&] { latchkey::read(*client, "/", with_.timeout); };
     one();  // the first pays for what is set up then
-    return time_of_each(one);
+    return time_of_each(one, least_answers, most_answers, time_for_answers);
   }
 
   bool look_at_server(const std::string& where) {
@@ -141,7 +129,7 @@ class examination {
     const auto none = latchkey::parse_sequencer("lk1:000000000000000100000001:/latchkey-doctor/none-lock-0000000000");
     const auto one = [&] { latchkey::check_sequencer(*client, none, with_.timeout); };
     one();
-    tell(judge_quorum(time_of_each(one), client->session_timeout()));
+    tell(judge_quorum(time_of_each(one, least_answers, most_answers, time_for_answers), client->session_timeout()));
     tell(judge_lease(client->session_timeout(), tick_));
     milliseconds ahead{};
     guarded("lock", [&] { ahead = lock_for_a_moment(*client); });

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "answer_times.hpp"
 #include "doctor.hpp"
 #include "run.hpp"
 
@@ -37,17 +38,9 @@ std::string part_of(milliseconds whole, double part) {
   return s < 1 ? fmt::format("{:.0f}ms", s * 1000) : fmt::format("{:.1f}s", s);
 }
 
-struct answer_times {
-  nanoseconds median;
-  nanoseconds slowest;  // of 99 in 100
-
-  explicit answer_times(std::vector<nanoseconds> all) {
-    std::sort(all.begin(), all.end());
-    median = all[all.size() / 2];
-    slowest = all[std::min(all.size() - 1, all.size() * 99 / 100)];
-  }
-  std::string text() const { return fmt::format("median {}, p99 {}", short_time(median), short_time(slowest)); }
-};
+std::string words_of(const answer_times& times) {
+  return fmt::format("median {}, p99 {}", short_time(times.median), short_time(times.p99));
+}
 
 const char* name_of(verdict how) {
   switch (how) {
@@ -65,11 +58,11 @@ const char* name_of(verdict how) {
 
 finding judge_round_trips(std::string server, std::vector<nanoseconds> all, milliseconds T) {
   const answer_times times{std::move(all)};
-  finding result{verdict::fine, "server " + std::move(server), "round trip: " + times.text()};
-  if (times.slowest > T / 12) {
+  finding result{verdict::fine, "server " + std::move(server), "round trip: " + words_of(times)};
+  if (times.p99 > T / 12) {
     result.how = verdict::failure;
     result.text += fmt::format("; above T/12, {}: leases will be lost without a fault", short_time(T / 12));
-  } else if (times.slowest > T / 24) {
+  } else if (times.p99 > T / 24) {
     result.how = verdict::warning;
     result.text += fmt::format("; above T/24, {}: holders may be warned without need; ask for a larger T with -T",
                                short_time(T / 24));
@@ -79,8 +72,8 @@ finding judge_round_trips(std::string server, std::vector<nanoseconds> all, mill
 
 finding judge_quorum(std::vector<nanoseconds> all, milliseconds T) {
   const answer_times times{std::move(all)};
-  finding result{verdict::fine, "quorum", "transaction: " + times.text()};
-  if (times.slowest > T / 16) {
+  finding result{verdict::fine, "quorum", "transaction: " + words_of(times)};
+  if (times.p99 > T / 16) {
     result.how = verdict::warning;
     result.text += fmt::format("; above T/16, {}: look at the disks of the servers, and at the network between them",
                                short_time(T / 16));
