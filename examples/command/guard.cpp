@@ -17,6 +17,7 @@
 #include <ctime>
 #include <limits>
 
+#include "cgroup.hpp"
 #include "channel.hpp"
 #include "tree.hpp"
 
@@ -105,6 +106,7 @@ class guard_process {
       look_at_children();
       if (state_ != state::over) wait();
     }
+    if (closed_ && what_.contained != nullptr) what_.contained->remove();  // the runner has gone
   }
 
  private:
@@ -227,8 +229,9 @@ class guard_process {
     ::kill(what_.foreground ? command_ : -command_, signal);
   }
 
-  /// The group first, in one step: a tree that forks all the time would get more of the processors than this process.
+  /// A group first, in one step: a tree that forks all the time would get more of the processors than this process.
   void kill_all() {
+    if (what_.contained != nullptr) what_.contained->kill();
     if (!what_.foreground && command_ > 0 && !ended_) ::kill(-command_, SIGKILL);
     kill_below_me();
   }
@@ -272,6 +275,7 @@ class guard_process {
     } else {
       ::setpgid(0, 0);
     }
+    if (const int why = what_.contained != nullptr ? what_.contained->enter() : 0; why != 0) fail(failure, -why);
     for (std::size_t at = 0; at < given_.size();) {
       const auto end = given_.find('\0', at);
       if (end == given_.npos) ::_exit(125);  // cut
@@ -283,7 +287,10 @@ class guard_process {
     arguments.push_back(nullptr);
     ::sigprocmask(SIG_SETMASK, &what_.signals, nullptr);
     ::execvp(what_.file.c_str(), arguments.data());  // by the shell, if it is a script that names no interpreter
-    const int why = errno;
+    fail(failure, errno);
+  }
+
+  [[noreturn]] static void fail(int failure, int why) {
     ::_exit(::write(failure, &why, sizeof why) == sizeof why ? 127 : 125);
   }
 

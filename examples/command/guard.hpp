@@ -13,6 +13,8 @@
 
 namespace command {
 
+class cgroup;
+
 /// What becomes of processes that outlive the command.
 enum class leftover { wait, end, leave };
 
@@ -22,10 +24,11 @@ struct guarded_command {
   std::vector<std::string> arguments;  ///< its name first
   bool foreground = false;             ///< it shares the process group of the runner, and with it the terminal
   leftover rest = leftover::wait;
-  std::chrono::nanoseconds grace{};  ///< with `leftover::end`, from SIGTERM to SIGKILL
-  sigset_t signals{};                ///< the mask of the command
-  int priority = 0;                  ///< as of setpriority(2)
-  pid_t group = 0;                   ///< the process group of the runner
+  std::chrono::nanoseconds grace{};   ///< with `leftover::end`, from SIGTERM to SIGKILL
+  sigset_t signals{};                 ///< the mask of the command
+  int priority = 0;                   ///< as of setpriority(2)
+  pid_t group = 0;                    ///< the process group of the runner
+  const cgroup* contained = nullptr;  ///< where the tree is, if it is in a control group
 };
 
 /// Runs as the guard until the tree of the command is empty, or the runner has gone. Call it in a child of a process

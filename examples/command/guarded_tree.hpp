@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "cgroup.hpp"
 #include "channel.hpp"
 #include "descriptor.hpp"
 #include "guard.hpp"
@@ -30,7 +31,7 @@ inline std::system_error failure(const char* what) { return {errno, std::generic
 class guarded_tree {
  public:
   /// @pre this process has no threads
-  explicit guarded_tree(const guarded_command& what) {
+  explicit guarded_tree(const guarded_command& what) : contained_{what.contained} {
     std::array<int, 2> pair{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0) throw failure("socketpair");
     guard_ = ::fork();
@@ -61,6 +62,7 @@ class guarded_tree {
     if (std::exchange(over_, true)) return;
     ::kill(guard_, SIGKILL);
     while (!reap([](pid_t, int) {})) {
+      if (contained_ != nullptr) contained_->kill();
       kill_below_me();
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
@@ -76,6 +78,7 @@ class guarded_tree {
  private:
   descriptor channel_{-1};
   pid_t guard_ = -1;
+  const cgroup* contained_;
   bool over_ = false;
 };
 

@@ -93,6 +93,12 @@ void describe_run(CLI::App& app, arguments& to) {
       {"wait", command::leftover::wait}, {"term", command::leftover::end}, {"leave", command::leftover::leave}};
   run->add_option("--leftover", set.rest, "What becomes of processes that outlive the command: wait, term or leave")
       ->transform(CLI::CheckedTransformer(rests));
+  const std::map<std::string, command::containment> places{{"auto", command::containment::automatic},
+                                                           {"tree", command::containment::tree},
+                                                           {"cgroup", command::containment::cgroup}};
+  run->add_option("--contain", set.where,
+                  "How the processes of the command are found: auto (the default), tree or cgroup")
+      ->transform(CLI::CheckedTransformer(places));
   run->add_flag("--restart", to.restart, "Again and again, until a signal or wrong arguments end it");
   run->add_flag("--notify", set.notify, "Tell systemd when the command runs, and what is waited for before");
   run->add_option("--report", set.report, "Write how it ended to this file, as JSON");

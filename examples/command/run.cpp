@@ -34,6 +34,7 @@
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/sequencer.hpp>
 
+#include "cgroup.hpp"
 #include "channel.hpp"
 #include "descriptor.hpp"
 #include "exit_code.hpp"
@@ -68,6 +69,10 @@ constexpr std::chrono::milliseconds usual_timeout = 10s;
 /// Of what a manager of services is told while the lock is waited for.
 constexpr std::chrono::milliseconds first_state = 200ms;
 constexpr std::chrono::milliseconds between_states = 5s;
+
+/// What former runs have left is killed: a process that is killed ends within milliseconds, or is in an uninterruptible
+/// system call.
+constexpr std::chrono::milliseconds patience_with_the_killed = 10s;
 
 /// How long the processes that outlive the command go unmentioned.
 constexpr auto patience_with_the_rest = 1s;
@@ -105,6 +110,32 @@ void require_time(std::chrono::milliseconds timeout, const run_options& how) {
   throw usage_error{
       fmt::format("a session timeout of {} is too short to end the command in; give -T {}, or a shorter --grace",
                   age_of(timeout), age_of(timeout_for(how.grace.value_or(0ms))))};
+}
+
+/// Runs that were killed together with their guards have left processes that no lock covers, if these are in a group.
+void end_left_runs(const run_options& how) {
+  if (how.where == containment::tree) return;
+  const auto left = end_left_cgroups(patience_with_the_killed);
+  if (left.empty()) return;
+  throw std::runtime_error{fmt::format(
+      "processes of a former run go on though they were killed: see cgroup.procs in {}", fmt::join(left, ", "))};
+}
+
+/// @returns nothing if the tree is not to be in one, or cannot be.
+std::unique_ptr<cgroup> make_cgroup(const run_options& how, bool verbose) {
+  const bool left_alone = how.rest == leftover::leave;
+  const bool wanted = how.where == containment::cgroup;
+  if (wanted && left_alone) {
+    throw usage_error{"a control group ends with its run, so --leftover=leave excludes --contain=cgroup"};
+  }
+  if (how.where == containment::tree || left_alone) return nullptr;
+  try {
+    return std::make_unique<cgroup>();
+  } catch (const no_cgroup& why) {
+    if (wanted) throw std::runtime_error{fmt::format("--contain=cgroup: {}", why.what())};
+    if (verbose) std::cerr << "latchkey: the command is in no control group: " << printable(why.what()) << '\n';
+    return nullptr;
+  }
 }
 
 enum class outcome : std::uint8_t {
@@ -216,6 +247,7 @@ class runner {
     client_ = connect(with_, budget{with_.timeout}, purpose::hold);
     lock_ = make_lock(*client_, how_);
     if (!take_lock()) return end_without_command();
+    end_left_runs(how_);  // of those that had the lock when this one began to wait for it
     if (!await_lease()) return lost_before_start();
     try {
       if (!start()) return not_started_;
@@ -675,6 +707,9 @@ run_end run_under_lock(settings with, const run_options& how) try {
   what.rest = how.rest;
   what.grace = how.grace.value_or(2s);
   what.priority = ::getpriority(PRIO_PROCESS, 0);
+  end_left_runs(how);
+  const auto contained = make_cgroup(how, with.verbose);
+  what.contained = contained.get();
 
   sigset_t all;
   sigfillset(&all);

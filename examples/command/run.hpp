@@ -18,6 +18,9 @@ namespace command {
 /// What becomes of the command when the lock is about to be lost.
 enum class on_loss { term, kill, notify };
 
+/// Where the tree of the command is.
+enum class containment { automatic, tree, cgroup };
+
 /// As the manual page latchkey-run(1) has them.
 struct run_options {
   std::vector<std::string> paths;
@@ -41,6 +44,7 @@ struct run_options {
   std::optional<std::chrono::milliseconds> max_hold;
   std::chrono::milliseconds hold_for{};
   leftover rest = leftover::wait;
+  containment where = containment::automatic;
 
   std::string report;    ///< a file; empty: none
   std::string textfile;  ///< a file; empty: none

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <sstream>
 
 namespace command {
 namespace {
@@ -38,17 +38,23 @@ struct status {
   std::string name;
   char state = 0;
   pid_t parent = 0;
+  unsigned long long start = 0;
 };
 
-/// The name is in parentheses, and may have any characters.
+/// The name is in parentheses, and may have any characters. See proc(5): the start is the 22nd field.
 std::optional<status> status_of(pid_t which) {
   std::ifstream file{"/proc/" + std::to_string(which) + "/stat"};
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   const auto first = text.find('(');
   const auto last = text.rfind(')');
-  if (first == text.npos || last == text.npos || last + 4 >= text.size()) return std::nullopt;
-  return status{text.substr(first + 1, last - first - 1), text[last + 2],
-                static_cast<pid_t>(std::strtol(text.c_str() + last + 4, nullptr, 10))};
+  if (first == text.npos || last == text.npos) return std::nullopt;
+  status found{.name = text.substr(first + 1, last - first - 1)};
+  std::istringstream rest{text.substr(last + 1)};
+  rest >> found.state >> found.parent;
+  std::string skipped;
+  for (int field = 5; field < 22; ++field) rest >> skipped;
+  rest >> found.start;
+  return rest ? std::optional{found} : std::nullopt;
 }
 
 /// Where the kernel does not list the children of a thread.
@@ -95,6 +101,12 @@ std::vector<process> processes_below_me() {
     if (of && of->state != 'Z' && of->state != 'X') found.push_back({each, of->name});
   });
   return found;
+}
+
+std::optional<unsigned long long> start_of(pid_t which) {
+  const auto found = status_of(which);
+  if (!found || found->state == 'X' || found->state == 'Z') return std::nullopt;
+  return found->start;
 }
 
 void signal_below_me(int signal) {

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct process {
 
 /// @returns all processes below this one that run, or are stopped.
 std::vector<process> processes_below_me();
+
+/// @returns when that process was started, in ticks since the boot; nothing if it has ended.
+std::optional<unsigned long long> start_of(pid_t which);
 
 /// Sends each process below this one the signal.
 void signal_below_me(int signal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// `latchkey run` on a real server: how it ends, and that the command is dead before another contender has the lock.
+/// `latchkey run` on a real server: its options, signals, exit codes, and what it leaves behind.
 
 #include <doctest/doctest.h>
 
@@ -12,164 +12,26 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <sstream>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
-#include <latchkey/testing/proxy.hpp>
 
-#include "program.hpp"
+#include "run_program.hpp"
 
 namespace latchkey::testing {
-namespace {
-
-using arguments = std::vector<std::string>;
-
-arguments with(arguments first, const arguments& rest) {
-  first.insert(first.end(), rest.begin(), rest.end());
-  return first;
-}
-
-/// @returns the arguments of a run of `command` under the lock at `path`.
-arguments run_at(const std::string& path, const arguments& options, const arguments& command) {
-  const arguments first{"run", "-c", servers().connect_string(), "--path", path};
-  return with(with(with(first, options), {"--"}), command);
-}
-
-arguments shell(const std::string& script) { return {"sh", "-c", script}; }
-
-struct ended_run {
-  explicit ended_run(const arguments& what) {
-    run one{what};
-    how = one.end();
-    out = one.out;
-    err = one.err;
-  }
-  std::string how;
-  std::string out;
-  std::string err;
-};
-
-/// @returns how it ended under a fresh path.
-std::string end_of(const arguments& options, const arguments& command) {
-  return ended_run{run_at(fresh_path(), options, command)}.how;
-}
-
-client_options quiet() {
-  client_options options;
-  options.session_timeout = 4s;
-  return options;
-}
-
-std::size_t contenders_at(client& through, const std::string& path) {
-  return queue_snapshot{through, path}.contenders().size();
-}
-
-/// The file that scribe.cpp writes.
-class scroll {
- public:
-  explicit scroll(std::string file) : file_{std::move(file)} {}
-
-  struct writer {
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-  };
-  /// @returns when each token was written with, in nanoseconds of CLOCK_BOOTTIME.
-  std::map<std::string, writer> writers() const {
-    std::map<std::string, writer> found;
-    std::ifstream file{file_};
-    std::string token;
-    for (std::int64_t time = 0; file >> token >> time;) {
-      auto& one = found[token];
-      if (one.first == 0) one.first = time;
-      one.first = std::min(one.first, time);
-      one.last = std::max(one.last, time);
-    }
-    return found;
-  }
-  bool has_writers(std::size_t count) const {
-    return eventually([&] { return writers().size() >= count; });
-  }
-  /// @returns by how much the last line of each holder is older than the first of the next; the least of all.
-  std::int64_t least_gap() const {
-    std::int64_t least = INT64_MAX;
-    std::optional<writer> before;
-    for (const auto& [token, one] : writers()) {  // text order is token order
-      if (before) least = std::min(least, one.first - before->last);
-      before = one;
-    }
-    return least;
-  }
-
- private:
-  std::string file_;
-};
-
-int child_named(int parent, const std::string& name) {
-  const auto process = "/proc/" + std::to_string(parent);
-  std::ifstream children{process + "/task/" + std::to_string(parent) + "/children"};
-  for (int child = 0; children >> child;) {
-    std::ifstream file{"/proc/" + std::to_string(child) + "/comm"};
-    std::string comm;
-    if (std::getline(file, comm) && comm == name) return child;
-  }
-  return 0;
-}
-
-/// @returns how many processes there are with this text in their arguments.
-int processes_with(const std::string& text) {
-  int count = 0;
-  for (const auto& each : std::filesystem::directory_iterator{"/proc"}) {
-    std::ifstream file{each.path() / "cmdline"};
-    const std::string line{std::istreambuf_iterator<char>{file}, {}};
-    count += has(line, text) ? 1 : 0;
-  }
-  return count;
-}
-
-/// A process that is stopped for most of the time.
-class starved {
- public:
-  explicit starved(int pid)
-      : starving_{[this, pid](const std::stop_token& over) {
-          while (!over.stop_requested()) {
-            ::kill(pid, SIGSTOP);
-            std::this_thread::sleep_for(95ms);
-            ::kill(pid, SIGCONT);
-            std::this_thread::sleep_for(5ms);
-            ++rounds_;
-          }
-        }} {}
-  bool for_rounds(int count) const {
-    return eventually([&] { return rounds_ >= count; });
-  }
-
- private:
-  std::atomic<int> rounds_ = 0;
-  std::jthread starving_;
-};
-
-}  // namespace
-
 TEST_SUITE("latchkey run") {
   TEST_CASE("its exit code is that of the command, or says why there is none") {
     CHECK(end_of({}, shell("exit 7")) == "exit code 7");
@@ -439,6 +301,41 @@ TEST_SUITE("latchkey run") {
     CHECK(eventually([&] { return processes_with(path) == 0; }));
   }
 
+  TEST_CASE("the command is in a control group of its own, which goes with its run") {
+    if (!has_cgroups()) return;
+    SUBCASE("it ends by itself, and has made one below") {
+      const auto name = "latchkey-test-" + std::to_string(::getpid());
+      const std::string own =
+          "f=$(dirname $(find /sys/fs/cgroup -path \"*$(sed -n s/^0:://p /proc/self/cgroup)/cgroup.kill\"))";
+      run one{run_at(fresh_path(), {"--contain", "cgroup"}, shell(own + "; mkdir $f/" + name + " && echo $f; exit 3"))};
+      const auto folder = one.hear();
+      REQUIRE(folder);
+      CHECK(has(*folder, "/latchkey-run."));
+      CHECK(one.end() == "exit code 3");
+      CHECK_FALSE(std::filesystem::exists(*folder));
+    }
+    SUBCASE("it forks without bound, in sessions of its own") {
+      temporary_folder folder;
+      const auto by_itself = (folder / "ended").string();
+      const arguments limits{"--contain", "cgroup", "--max-hold", "300ms", "-k", "50ms"};
+      CHECK(end_of(limits, {LATCHKEY_STORM, by_itself, "20", "20000"}) == "exit code 124");
+      CHECK_FALSE(std::filesystem::exists(by_itself));
+      CHECK(processes_with(by_itself) == 0);
+    }
+    SUBCASE("processes that outlive the command are left alone: there is none") {
+      const ended_run both{run_at(fresh_path(), {"--contain", "cgroup", "--leftover", "leave"}, {"true"})};
+      CHECK(both.how == "exit code 64");
+      CHECK(has(both.err, "--leftover=leave excludes --contain=cgroup"));
+      CHECK_FALSE(has(ended_run{run_at(fresh_path(), {"--leftover", "leave"}, {"cat", "/proc/self/cgroup"})}.out,
+                      "/latchkey-run."));
+    }
+    SUBCASE("the tree is found without it, if that is wanted") {
+      CHECK_FALSE(has(ended_run{run_at(fresh_path(), {"--contain", "tree"}, {"cat", "/proc/self/cgroup"})}.out,
+                      "/latchkey-run."));
+      CHECK(has(ended_run{run_at(fresh_path(), {}, {"cat", "/proc/self/cgroup"})}.out, "/latchkey-run."));
+    }
+  }
+
   TEST_CASE("in a terminal Ctrl-C is the command's, and Ctrl-Z does not stop it") {
     int terminal = -1;
     auto command = run_at(fresh_path(), {},
@@ -564,98 +461,6 @@ TEST_SUITE("latchkey run") {
     CHECK(hear() == "STOPPING=1");
     CHECK(one.end() == "exit code 143");
     ::close(hears);
-  }
-
-  TEST_CASE("the command is dead before the next has the lock") {
-    const auto path = fresh_path();
-    temporary_folder folder;
-    const auto file = (folder / "scroll").string();
-    const scroll written{file};
-    proxy network{servers().addresses()};
-    const arguments command{LATCHKEY_SCRIBE, file};
-    const arguments first_run{"run", "-c", network.connect_string(), "-T", "2s", "--path", path};
-    run first{with(with(first_run, {"--"}), command)};
-    REQUIRE(written.has_writers(1));
-    const int main_process = first.pid();
-    const int guard = child_named(main_process, "latchkey-guard");
-    REQUIRE(guard > 0);
-    run second{run_at(path, {"-T", "2s"}, command)};
-    client owner{servers().connect_string(), quiet()};
-    REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
-
-    std::string expected = "exit code 75";
-    SUBCASE("its client is cut off") { network.black_hole(); }
-    SUBCASE("what its client sends does not arrive") { network.black_hole_to_servers(); }
-    SUBCASE("what is sent to its client does not arrive") { network.black_hole_to_clients(); }
-    SUBCASE("the runner gets the processor for moments only, and is cut off") {
-      const starved hungry{main_process};
-      CHECK(hungry.for_rounds(20));
-      network.black_hole();
-      CHECK(written.has_writers(2));
-    }
-    SUBCASE("the runner is killed") {
-      ::kill(main_process, SIGKILL);
-      expected = "signal 9";
-    }
-    SUBCASE("the runner is stopped past its lease, and goes on") {
-      ::kill(main_process, SIGSTOP);
-      CHECK(written.has_writers(2));
-      ::kill(main_process, SIGCONT);
-    }
-    SUBCASE("the group of the runner is stopped past its lease, and goes on") {
-      ::kill(-main_process, SIGSTOP);
-      CHECK(written.has_writers(2));
-      ::kill(-main_process, SIGCONT);
-    }
-    SUBCASE("the group of the runner is killed") {
-      ::kill(-main_process, SIGKILL);
-      expected = "signal 9";
-    }
-    SUBCASE("the guard is killed") {
-      ::kill(guard, SIGKILL);
-      expected = "exit code 125";
-    }
-    SUBCASE("the guard is stopped, and its client is cut off") {
-      ::kill(guard, SIGSTOP);
-      network.black_hole();
-    }
-    CHECK(written.has_writers(2));
-    const auto gap = written.least_gap();
-    MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
-    CHECK(gap > 0);
-    CHECK(first.end() == expected);
-    second.signal(SIGTERM);  // the scribe ignores it
-    network.heal();
-    const queue_snapshot seen{owner, path};
-    for (const auto& who : seen.contenders()) evict(owner, path, who.node);
-    CHECK(second.end() == "exit code 75");
-    CHECK(eventually([&] { return contenders_at(owner, path) == 0; }));
-  }
-
-  TEST_CASE("the command is dead before the next has the lock, if its server is cut off from the quorum") {
-    announced_ensemble three{{.servers = 3, .quorum_proxies = true}};
-    const auto leader = three.wait_for_leader(time_to_end);
-    const auto mine = (leader + 1) % 3;
-    const auto others = three.connect_string(leader) + "," + three.connect_string((leader + 2) % 3);
-    temporary_folder folder;
-    const auto file = (folder / "scroll").string();
-    const scroll written{file};
-    const auto run_on = [&](const std::string& where) {
-      return arguments{"run", "-c", where, "-T", "2s", "--path", "/lock", "--", LATCHKEY_SCRIBE, file};
-    };
-    run first{run_on(three.connect_string(mine))};
-    REQUIRE(written.has_writers(1));
-    run second{run_on(others)};
-    client owner{others, quiet()};
-    REQUIRE(eventually([&] { return contenders_at(owner, "/lock") == 2; }));
-    three.isolate(mine);
-    CHECK(written.has_writers(2));
-    const auto gap = written.least_gap();
-    MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
-    CHECK(gap > 0);
-    CHECK(first.end() == "exit code 75");
-    second.signal(SIGKILL);
-    second.end();
   }
 }
 

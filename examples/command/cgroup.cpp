@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cgroup.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tree.hpp"
+
+namespace command {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A process, by its number and the time of its start, since numbers are used again. In another namespace for processes
+/// the numbers mean others.
+struct identity {
+  unsigned long names = 0;
+  pid_t number = 0;
+  unsigned long long start = 0;
+};
+
+constexpr std::string_view name_begins = "latchkey-run.";
+
+unsigned long namespace_of_processes() {
+  struct stat found {};
+  return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
+}
+
+std::string name_of(const identity& who) {
+  return fmt::format("{}{}.{}.{}", name_begins, who.names, who.number, who.start);
+}
+
+std::optional<identity> parse(const std::string& name) {
+  if (!name.starts_with(name_begins)) return std::nullopt;
+  std::istringstream text{name.substr(name_begins.size())};
+  identity who;
+  char dot = 0;
+  char other = 0;
+  if (!(text >> who.names >> dot >> who.number >> other >> who.start)) return std::nullopt;
+  return name_of(who) == name ? std::optional{who} : std::nullopt;
+}
+
+bool lives(const identity& who) { return start_of(who.number) == std::optional{who.start}; }
+
+/// Where the groups of version 2 are mounted, and which part of them.
+struct hierarchy {
+  std::string root;
+  std::string folder;
+};
+
+hierarchy find_hierarchy() {
+  std::ifstream file{"/proc/self/mountinfo"};
+  for (std::string line; std::getline(file, line);) {
+    if (line.find(" - cgroup2 ") == line.npos) continue;
+    std::istringstream text{line};
+    std::string skipped;
+    hierarchy found;
+    if (text >> skipped >> skipped >> skipped >> found.root >> found.folder) return found;
+  }
+  throw no_cgroup{"no control groups of version 2 are mounted"};
+}
+
+/// @returns the folder of the group of this process.
+std::string group_of_this_process(const hierarchy& where) {
+  std::ifstream file{"/proc/self/cgroup"};
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("0::")) continue;
+    const auto path = line.substr(3);
+    const auto root = where.root == "/" ? std::string{} : where.root;
+    if (path.starts_with("/..") || !path.starts_with(root)) break;
+    return where.folder + path.substr(root.size());
+  }
+  throw no_cgroup{"the control group of this process is not among those that are mounted"};
+}
+
+/// @returns an `errno`, or 0.
+int write_to(int file, std::string_view text) noexcept {
+  return ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : errno;
+}
+
+/// The deepest first.
+void remove_below(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator each{folder, ignored}, end; !ignored && each != end;
+       each.increment(ignored)) {
+    if (each->is_directory(ignored)) remove_below(each->path());
+  }
+  ::rmdir(folder.c_str());
+}
+
+bool has_ended(const std::filesystem::path& folder) {
+  std::ifstream file{folder / "cgroup.events"};
+  std::string word;
+  int value = 0;
+  while (file >> word >> value) {
+    if (word == "populated") return value == 0;
+  }
+  return true;  // it is gone
+}
+
+/// Those whose runs have gone.
+std::vector<std::filesystem::path> left_groups() try {
+  std::vector<std::filesystem::path> found;
+  const auto here = namespace_of_processes();
+  std::error_code failed;
+  const auto skip = std::filesystem::directory_options::skip_permission_denied;
+  std::filesystem::recursive_directory_iterator each{find_hierarchy().folder, skip, failed};
+  for (; !failed && each != std::filesystem::recursive_directory_iterator{}; each.increment(failed)) {
+    if (!each->is_directory()) continue;
+    const auto who = parse(each->path().filename());
+    if (who && who->names == here && !lives(*who)) found.push_back(each->path());
+  }
+  return found;
+} catch (const no_cgroup&) {
+  return {};
+}
+
+void kill_all_in(const std::filesystem::path& group) {
+  const descriptor killer{::open((group / "cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC)};
+  if (killer.number() >= 0) static_cast<void>(write_to(killer.number(), "1"));
+}
+
+}  // namespace
+
+cgroup::cgroup() {
+  const auto self = ::getpid();
+  const identity who{namespace_of_processes(), self, start_of(self).value_or(0)};
+  const auto parent = group_of_this_process(find_hierarchy());
+  folder_ = fmt::format("{}/{}", parent, name_of(who));
+  const auto fail = [this](const char* what, int why) {
+    ::rmdir(folder_.c_str());
+    throw no_cgroup{fmt::format("{} {}: {}", what, folder_, std::strerror(why))};
+  };
+  if (::mkdir(folder_.c_str(), 0755) != 0) fail("cannot make the control group", errno);
+  processes_ = descriptor{::open((folder_ + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC)};
+  if (processes_.number() < 0) fail("cannot use the control group", errno);
+  killer_ = descriptor{::open((folder_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC)};  // since Linux 5.14
+  if (killer_.number() < 0) fail("cannot kill the control group", errno);
+  const auto child = ::fork();
+  if (child == 0) ::_exit(enter());
+  if (child < 0) fail("cannot try the control group", errno);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail("cannot enter the control group", WEXITSTATUS(status));
+}
+
+cgroup::~cgroup() { remove(); }
+
+int cgroup::enter() const noexcept { return write_to(processes_.number(), "0"); }
+
+void cgroup::kill() const noexcept { static_cast<void>(write_to(killer_.number(), "1")); }
+
+void cgroup::remove() const noexcept try { remove_below(folder_); } catch (...) {  // the next run finds it
+}
+
+std::vector<std::string> end_left_cgroups(std::chrono::milliseconds most) {
+  constexpr auto pause = 1ms;
+  const auto end = std::chrono::steady_clock::now() + most;
+  auto left = left_groups();
+  while (!left.empty()) {
+    for (const auto& each : left) kill_all_in(each);
+    std::erase_if(left, [](const std::filesystem::path& each) {
+      if (!has_ended(each)) return false;
+      remove_below(each);
+      return true;
+    });
+    if (left.empty() || std::chrono::steady_clock::now() >= end) break;
+    std::this_thread::sleep_for(pause);
+  }
+  return {left.begin(), left.end()};
+}
+
+}  // namespace command

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// A control group (version 2) for the tree of one run: `cgroup.kill` ends all of its processes in one step, and no process
+/// without privileges leaves it. See cgroups(7).
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "descriptor.hpp"
+
+namespace command {
+
+/// Why there can be none, in words.
+struct no_cgroup : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// It is named after the process that makes it: once that has gone, each later run on this host may end what is left in it.
+class cgroup {
+ public:
+  /// Below that of this process. Tried with a child: call it in a process without threads. @throws no_cgroup
+  cgroup();
+  ~cgroup();
+  cgroup(const cgroup&) = delete;
+  cgroup& operator=(const cgroup&) = delete;
+
+  /// Moves this process into it. @returns 0, or an `errno`
+  int enter() const noexcept;
+  void kill() const noexcept;
+  /// The empty group, and those that the command has made in it.
+  void remove() const noexcept;
+
+ private:
+  std::string folder_;
+  descriptor processes_{-1};
+  descriptor killer_{-1};
+};
+
+/// Kills what runs have left in their groups that were killed together with their guards. Waits until it has ended.
+/// @returns the groups that are not empty by then
+std::vector<std::string> end_left_cgroups(std::chrono::milliseconds most);
+
+}  // namespace command

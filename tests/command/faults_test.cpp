@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/// That the command is dead before another contender has the lock of `latchkey run`, under real faults.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include <latchkey/mutex.hpp>
+#include <latchkey/queue_snapshot.hpp>
+#include <latchkey/testing/proxy.hpp>
+
+#include "run_program.hpp"
+
+namespace latchkey::testing {
+namespace {
+
+/// The file that scribe.cpp writes.
+class scroll {
+ public:
+  explicit scroll(std::string file) : file_{std::move(file)} {}
+
+  struct writer {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+  };
+  /// @returns when each token was written with, in nanoseconds of CLOCK_BOOTTIME.
+  std::map<std::string, writer> writers() const {
+    std::map<std::string, writer> found;
+    std::ifstream file{file_};
+    std::string token;
+    for (std::int64_t time = 0; file >> token >> time;) {
+      auto& one = found[token];
+      if (one.first == 0) one.first = time;
+      one.first = std::min(one.first, time);
+      one.last = std::max(one.last, time);
+    }
+    return found;
+  }
+  bool has_writers(std::size_t count) const {
+    return eventually([&] { return writers().size() >= count; });
+  }
+  /// @returns by how much the last line of each holder is older than the first of the next; the least of all.
+  std::int64_t least_gap() const {
+    std::int64_t least = INT64_MAX;
+    std::optional<writer> before;
+    for (const auto& [token, one] : writers()) {  // text order is token order
+      if (before) least = std::min(least, one.first - before->last);
+      before = one;
+    }
+    return least;
+  }
+
+ private:
+  std::string file_;
+};
+
+int child_named(int parent, const std::string& name) {
+  const auto process = "/proc/" + std::to_string(parent);
+  std::ifstream children{process + "/task/" + std::to_string(parent) + "/children"};
+  for (int child = 0; children >> child;) {
+    std::ifstream file{"/proc/" + std::to_string(child) + "/comm"};
+    std::string comm;
+    if (std::getline(file, comm) && comm == name) return child;
+  }
+  return 0;
+}
+
+/// A process that is stopped for most of the time.
+class starved {
+ public:
+  explicit starved(int pid)
+      : starving_{[this, pid](const std::stop_token& over) {
+          while (!over.stop_requested()) {
+            ::kill(pid, SIGSTOP);
+            std::this_thread::sleep_for(95ms);
+            ::kill(pid, SIGCONT);
+            std::this_thread::sleep_for(5ms);
+            ++rounds_;
+          }
+        }} {}
+  bool for_rounds(int count) const {
+    return eventually([&] { return rounds_ >= count; });
+  }
+
+ private:
+  std::atomic<int> rounds_ = 0;
+  std::jthread starving_;
+};
+
+}  // namespace
+
+TEST_SUITE("latchkey run under faults") {
+  TEST_CASE("the command is dead before the next has the lock") {
+    const auto path = fresh_path();
+    temporary_folder folder;
+    const auto file = (folder / "scroll").string();
+    const scroll written{file};
+    proxy network{servers().addresses()};
+    const arguments command{LATCHKEY_SCRIBE, file};
+    const arguments first_run{"run", "-c", network.connect_string(), "-T", "2s", "--path", path, "--contain", "tree"};
+    run first{with(with(first_run, {"--"}), command)};
+    REQUIRE(written.has_writers(1));
+    const int main_process = first.pid();
+    const int guard = child_named(main_process, "latchkey-guard");
+    REQUIRE(guard > 0);
+    run second{run_at(path, {"-T", "2s", "--contain", "tree"}, command)};
+    client owner{servers().connect_string(), quiet()};
+    REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
+
+    std::string expected = "exit code 75";
+    SUBCASE("its client is cut off") { network.black_hole(); }
+    SUBCASE("what its client sends does not arrive") { network.black_hole_to_servers(); }
+    SUBCASE("what is sent to its client does not arrive") { network.black_hole_to_clients(); }
+    SUBCASE("the runner gets the processor for moments only, and is cut off") {
+      const starved hungry{main_process};
+      CHECK(hungry.for_rounds(20));
+      network.black_hole();
+      CHECK(written.has_writers(2));
+    }
+    SUBCASE("the runner is killed") {
+      ::kill(main_process, SIGKILL);
+      expected = "signal 9";
+    }
+    SUBCASE("the runner is stopped past its lease, and goes on") {
+      ::kill(main_process, SIGSTOP);
+      CHECK(written.has_writers(2));
+      ::kill(main_process, SIGCONT);
+    }
+    SUBCASE("the group of the runner is stopped past its lease, and goes on") {
+      ::kill(-main_process, SIGSTOP);
+      CHECK(written.has_writers(2));
+      ::kill(-main_process, SIGCONT);
+    }
+    SUBCASE("the group of the runner is killed") {
+      ::kill(-main_process, SIGKILL);
+      expected = "signal 9";
+    }
+    SUBCASE("the guard is killed") {
+      ::kill(guard, SIGKILL);
+      expected = "exit code 125";
+    }
+    SUBCASE("the guard is stopped, and its client is cut off") {
+      ::kill(guard, SIGSTOP);
+      network.black_hole();
+    }
+    CHECK(written.has_writers(2));
+    const auto gap = written.least_gap();
+    MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
+    CHECK(gap > 0);
+    CHECK(first.end() == expected);
+    second.signal(SIGTERM);  // the scribe ignores it
+    network.heal();
+    const queue_snapshot seen{owner, path};
+    for (const auto& who : seen.contenders()) evict(owner, path, who.node);
+    CHECK(second.end() == "exit code 75");
+    CHECK(eventually([&] { return contenders_at(owner, path) == 0; }));
+  }
+
+  TEST_CASE(
+      "the command is dead before the next has the lock, in a control group also if runner and guard are killed") {
+    if (!has_cgroups()) return;
+    const auto path = fresh_path();
+    temporary_folder folder;
+    const auto file = (folder / "scroll").string();
+    const scroll written{file};
+    proxy network{servers().addresses()};
+    const arguments command{LATCHKEY_SCRIBE, file};
+    const arguments first_run{"run", "-c", network.connect_string(), "-T", "2s", "--path", path, "--contain", "cgroup"};
+    run first{with(with(first_run, {"--"}), command)};
+    REQUIRE(written.has_writers(1));
+    const int guard = child_named(first.pid(), "latchkey-guard");
+    REQUIRE(guard > 0);
+    std::optional<run> second;
+    client owner{servers().connect_string(), quiet()};
+    std::string expected = "signal 9";
+    const auto kill_both = [&] {
+      ::kill(guard, SIGSTOP);  // it does not kill what it guards
+      ::kill(first.pid(), SIGKILL);
+      ::kill(guard, SIGKILL);
+    };
+    SUBCASE("while the next waits") {
+      second.emplace(run_at(path, {"-T", "2s"}, command));
+      REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
+      kill_both();
+    }
+    SUBCASE("before the next begins to wait") {
+      kill_both();
+      CHECK(eventually([&] { return processes_with(file) == 1; }));  // the grandchild goes on
+      second.emplace(run_at(path, {"-T", "2s", "-n"}, {"true"}));
+      CHECK(second->end() == "exit code 1");
+      CHECK(processes_with(file) == 0);
+      second.emplace(run_at(path, {"-T", "2s"}, command));
+    }
+    SUBCASE("the runner alone is killed") {
+      second.emplace(run_at(path, {"-T", "2s"}, command));
+      ::kill(first.pid(), SIGKILL);
+    }
+    SUBCASE("its client is cut off") {
+      second.emplace(run_at(path, {"-T", "2s"}, command));
+      network.black_hole();
+      expected = "exit code 75";
+    }
+    CHECK(written.has_writers(2));
+    const auto gap = written.least_gap();
+    MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
+    CHECK(gap > 0);
+    CHECK(first.end() == expected);
+    const queue_snapshot seen{owner, path};
+    for (const auto& who : seen.contenders()) evict(owner, path, who.node);
+    CHECK(second->end() == "exit code 75");
+  }
+
+  TEST_CASE("the command is dead before the next has the lock, if its server is cut off from the quorum") {
+    announced_ensemble three{{.servers = 3, .quorum_proxies = true}};
+    const auto leader = three.wait_for_leader(time_to_end);
+    const auto mine = (leader + 1) % 3;
+    const auto others = three.connect_string(leader) + "," + three.connect_string((leader + 2) % 3);
+    temporary_folder folder;
+    const auto file = (folder / "scroll").string();
+    const scroll written{file};
+    const auto run_on = [&](const std::string& where) {
+      return arguments{"run", "-c", where, "-T", "2s", "--path", "/lock", "--", LATCHKEY_SCRIBE, file};
+    };
+    run first{run_on(three.connect_string(mine))};
+    REQUIRE(written.has_writers(1));
+    run second{run_on(others)};
+    client owner{others, quiet()};
+    REQUIRE(eventually([&] { return contenders_at(owner, "/lock") == 2; }));
+    three.isolate(mine);
+    CHECK(written.has_writers(2));
+    const auto gap = written.least_gap();
+    MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
+    CHECK(gap > 0);
+    CHECK(first.end() == "exit code 75");
+    second.signal(SIGKILL);
+    second.end();
+  }
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// `latchkey run`, and what can be seen of it from outside.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <latchkey/client.hpp>
+#include <latchkey/client_options.hpp>
+#include <latchkey/queue_snapshot.hpp>
+
+#include "program.hpp"
+
+namespace latchkey::testing {
+
+using arguments = std::vector<std::string>;
+
+inline arguments with(arguments first, const arguments& rest) {
+  first.insert(first.end(), rest.begin(), rest.end());
+  return first;
+}
+
+/// @returns the arguments of a run of `command` under the lock at `path`.
+inline arguments run_at(const std::string& path, const arguments& options, const arguments& command) {
+  const arguments first{"run", "-c", servers().connect_string(), "--path", path};
+  return with(with(with(first, options), {"--"}), command);
+}
+
+inline arguments shell(const std::string& script) { return {"sh", "-c", script}; }
+
+struct ended_run {
+  explicit ended_run(const arguments& what) {
+    run one{what};
+    how = one.end();
+    out = one.out;
+    err = one.err;
+  }
+  std::string how;
+  std::string out;
+  std::string err;
+};
+
+/// @returns how it ended under a fresh path.
+inline std::string end_of(const arguments& options, const arguments& command) {
+  return ended_run{run_at(fresh_path(), options, command)}.how;
+}
+
+inline client_options quiet() {
+  client_options options;
+  options.session_timeout = 4s;
+  return options;
+}
+
+inline std::size_t contenders_at(client& through, const std::string& path) {
+  return queue_snapshot{through, path}.contenders().size();
+}
+
+/// @returns how many processes there are with this text in their arguments.
+inline int processes_with(const std::string& text) {
+  int count = 0;
+  for (const auto& each : std::filesystem::directory_iterator{"/proc"}) {
+    std::ifstream file{each.path() / "cmdline"};
+    const std::string line{std::istreambuf_iterator<char>{file}, {}};
+    count += has(line, text) ? 1 : 0;
+  }
+  return count;
+}
+
+/// Says so if not.
+/// @returns whether a process may make a control group here.
+inline bool has_cgroups() {
+  const ended_run one{run_at(fresh_path(), {"--contain", "cgroup"}, {"true"})};
+  if (one.how == "exit code 0") return true;
+  CHECK(one.how == "exit code 125");
+  CHECK(has(one.err, "--contain=cgroup: "));
+  MESSAGE("not run: " << one.err);
+  return false;
+}
+
+}  // namespace latchkey::testing
