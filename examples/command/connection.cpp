@@ -157,6 +157,16 @@ std::vector<latchkey::acl_entry> parse_acl(std::string_view text) {
   return all;
 }
 
+latchkey::peer_options parse_peers(std::string_view text) {
+  latchkey::peer_options all;
+  const auto comma = std::min(text.find(','), text.size());
+  if (comma > 0) all.listen = text.substr(0, comma);
+  if (comma < text.size()) all.advertise = text.substr(comma + 1);
+  if (all.advertise.find(',') != all.advertise.npos)
+    throw usage_error{"--peers takes the address to listen at, and the one that others send to: two at most"};
+  return all;
+}
+
 void fill_in(settings& given, const std::function<const char*(const char*)>& environment) {
   for (const auto& each : all_settings) {
     const auto* const value = environment(each.variable);
@@ -209,6 +219,7 @@ std::unique_ptr<latchkey::client> connect(const settings& with, const budget& ti
     options.close_timeout = std::chrono::seconds{1};  // it has nothing to delete
     options.keep_lease_ready = false;
   }
+  if (with.peers && what == purpose::hold) options.peers = parse_peers(*with.peers);
   if (!with.verbose && what == purpose::look) latchkey::set_log_sink({});
   auto client = std::make_unique<latchkey::client>(with.connect, std::move(options));
   if (!client->wait_for_connection(time.left())) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,10 @@ struct settings {
   std::string auth_file;
   std::string session_timeout;
   std::string label;
-  std::string acl{};   ///< of the nodes that are created: see `parse_acl`
-  std::string tls{};   ///< files, as "ca.pem,client.pem,client.key"
-  std::string config;  ///< the file; empty: the default one, which may be missing
+  std::string acl{};                   ///< of the nodes that are created: see `parse_acl`
+  std::optional<std::string> peers{};  ///< of direct hand-off: see `parse_peers`
+  std::string tls{};                   ///< files, as "ca.pem,client.pem,client.key"
+  std::string config;                  ///< the file; empty: the default one, which may be missing
   std::chrono::milliseconds timeout = std::chrono::seconds{10};
   bool verbose = false;
 };
@@ -38,6 +40,9 @@ std::chrono::milliseconds parse_duration(std::string_view text);
 
 /// @returns the entries of "auth::cdrwa,world:anyone:r". @throws usage_error for other text
 std::vector<latchkey::acl_entry> parse_acl(std::string_view text);
+
+/// @returns "LISTEN" or "LISTEN,ADVERTISE", each an address and a port; empty: the default. @throws usage_error
+latchkey::peer_options parse_peers(std::string_view text);
 
 /// Fills in what was not given: from the environment, else from the file.
 /// @param environment as `std::getenv` @throws usage_error

@@ -8,12 +8,15 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <latchkey/access.hpp>
 #include <latchkey/error.hpp>
+#include <latchkey/metrics.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/sequencer.hpp>
@@ -33,6 +36,7 @@ using std::chrono::nanoseconds;
 constexpr std::size_t most_answers = 50;
 constexpr std::size_t least_answers = 5;
 constexpr auto time_for_answers = 2s;
+constexpr auto between_looks = 5ms;
 
 /// The servers of a connect string, each with the chroot.
 std::vector<std::string> each_server_of(const std::string& connect) {
@@ -62,6 +66,8 @@ class examination {
       return worst_;
     }
     if (limits_.size() > 1) tell(judge_agreement(limits_));
+    guarded(
+        "servers", [this] { look_for_keeper(); }, verdict::warning);
     guarded("ensemble", [this] { look_at_ensemble(); });
     return worst_;
   }
@@ -124,6 +130,12 @@ class examination {
         verdict::warning);
   }
 
+  /// Its nodes are those of the root.
+  void look_for_keeper() {
+    const auto client = session(with_.connect.substr(0, with_.connect.find('/')), wanted());
+    if (latchkey::read(*client, "/keeper/api_version", with_.timeout).exists) tell(judge_keeper());
+  }
+
   void look_at_ensemble() {
     const auto client = connect(with_, time());
     const auto none = latchkey::parse_sequencer("lk1:000000000000000100000001:/latchkey-doctor/none-lock-0000000000");
@@ -135,12 +147,12 @@ class examination {
     guarded("lock", [&] { ahead = lock_for_a_moment(*client); });
     tell(judge_clock(read_clock(), ahead));
     if (!how_.path.empty()) guarded("access", [&] { look_at_access(*client); });
+    if (with_.peers) guarded("peers", [&] { look_at_peers(); });
   }
 
   /// @returns how far our clock is ahead.
   milliseconds lock_for_a_moment(latchkey::client& client) {
-    const auto below = how_.path == "/" ? std::string{} : how_.path;
-    const auto path = fmt::format("{}/latchkey-doctor-{}-{}", below, host_name(), ::getpid());
+    const auto path = fresh_path();
     latchkey::mutex lock{client, path};
     const auto before = std::chrono::system_clock::now();
     const auto begun = std::chrono::steady_clock::now();
@@ -155,6 +167,41 @@ class examination {
     // The node was created between `before` and the answer.
     if (since < before) return std::chrono::duration_cast<milliseconds>(before - since);
     return std::min(0ms, std::chrono::duration_cast<milliseconds>(before + took - since));
+  }
+
+  /// @returns a path that no one else uses.
+  std::string fresh_path() const {
+    const auto below = how_.path == "/" ? std::string{} : how_.path;
+    return fmt::format("{}/latchkey-doctor-{}-{}", below, host_name(), ::getpid());
+  }
+
+  /// Two clients of this process, of which one waits for the other.
+  void look_at_peers() {
+    const auto first = connect(with_, time(), purpose::hold);
+    auto other_port = with_;
+    other_port.peers.emplace();
+    const auto second = connect(other_port, time(), purpose::hold);
+    latchkey::mutex_options direct;
+    direct.how = latchkey::hand_off::direct;
+    latchkey::mutex ahead{*first, fresh_path(), direct};
+    latchkey::mutex behind{*second, fresh_path(), direct};
+    const auto held = ahead.try_acquire_for(with_.timeout);
+    if (!held) throw latchkey::error{latchkey::errc::unreachable, "it was not taken in time", ahead.path()};
+    std::stop_source over;
+    std::thread waits{[&] {
+      try {
+        static_cast<void>(behind.acquire(over.get_token()));
+      } catch (const latchkey::error&) {  // the numbers tell
+      }
+    }};
+    latchkey::peer_metrics seen;
+    for (const auto end = budget{time_for_answers}; end.left() > 0ns && seen.acknowledged + seen.given_up == 0;) {
+      std::this_thread::sleep_for(between_looks);
+      seen = second->metrics().peers.value_or(seen);
+    }
+    over.request_stop();
+    waits.join();
+    tell(judge_peers(seen.acknowledged > 0));
   }
 
   void look_at_access(latchkey::client& client) {

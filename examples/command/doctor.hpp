@@ -50,6 +50,10 @@ finding judge_agreement(const std::vector<session_limits>& all);
 finding judge_lease(std::chrono::milliseconds granted, std::chrono::milliseconds tick);
 finding judge_access(const std::string& path, const std::string& permissions_of_anyone);
 /// @param ahead how far the clock of this host is ahead of that of the leader
+/// Of servers that have the nodes of ClickHouse Keeper.
+finding judge_keeper();
+/// @param answers whether a datagram to the address that others are told came back
+finding judge_peers(bool answers);
 finding judge_clock(const clock_state& state, std::chrono::milliseconds ahead);
 
 struct doctor_options {

@@ -122,6 +122,19 @@ finding judge_lease(milliseconds granted, milliseconds tick) {
   return result;
 }
 
+finding judge_keeper() {
+  return {verdict::failure, "servers",
+          "this is ClickHouse Keeper, which replaces sessions without a word: two holders may believe that they have a "
+          "lock; use ZooKeeper"};
+}
+
+finding judge_peers(bool answers) {
+  if (answers) return {verdict::fine, "peers", "datagrams to the address that others are told arrive, from this host"};
+  return {verdict::warning, "peers",
+          "datagrams to the address that others are told do not arrive: give --peers LISTEN,ADVERTISE with one that "
+          "others reach, and let UDP pass; until then the ensemble hands off"};
+}
+
 finding judge_access(const std::string& path, const std::string& permissions_of_anyone) {
   if (permissions_of_anyone.empty()) return {verdict::fine, "access", path + ": nothing is open to anyone"};
   return {

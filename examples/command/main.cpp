@@ -60,6 +60,12 @@ void add_duration(CLI::App& to, const std::string& name, Member& member, const s
       name, [&member](const std::string& given) { member = command::parse_duration(given); }, text);
 }
 
+void add_peers(CLI::App& app, arguments& to) {
+  app.add_option("--peers", to.connection.peers,
+                 "Tell the next process by a datagram; where to listen, as 0.0.0.0:0, and what others send to")
+      ->expected(0, 1);
+}
+
 void describe_run(CLI::App& app, arguments& to) {
   auto& set = to.run;
   auto* run = app.add_subcommand("run", "Run a command under a lock: it is dead before another contender has the lock");
@@ -70,6 +76,7 @@ void describe_run(CLI::App& app, arguments& to) {
   run->add_flag("-s,--shared", set.shared, "As a reader");
   run->add_option("--semaphore", set.permits_in_all, "A permit of so many")->check(CLI::Range(1, 2147483647));
   run->add_option("--permits", set.permits, "So many permits together; default: 1")->check(CLI::Range(1, 500));
+  add_peers(*run, to);
   run->add_option("--elect", set.elect, "As a candidate with this identity; default: the name of the host")
       ->expected(0, 1);
   run->add_flag("--selector", set.selector, "Of an election of Curator's LeaderSelector");
@@ -163,6 +170,7 @@ void describe_commands(CLI::App& app, arguments& to) {
   auto* doctor = app.add_subcommand(
       "doctor", "Look whether locks work well with these servers; exit code 0, 1 (warnings) or 2 (failures)");
   doctor->add_option("--path", to.doctor.path, "Of a lock, or above it: whether it is open to anyone");
+  add_peers(*doctor, to);
   add_duration(*doctor, "--server-tick", to.doctor.server_tick, "The tickTime of the servers, as 2s");
 
   auto* deadlocks =
@@ -194,6 +202,7 @@ void fill_in(arguments& with) {
 int run_under_lock(arguments& with) {
   if (with.run.command.empty()) throw command::usage_error{"no command to run; write it after --"};
   fill_in(with);
+  with.run.direct = with.connection.peers.has_value();
   const auto one = [&] { return command::run_under_lock(with.connection, with.run); };
   return with.restart ? command::run_again_and_again(one) : one().code;
 }

@@ -414,7 +414,7 @@ class runner {
     const auto index = lock_.index();
     add("PATH", lock_path());
     add("FENCE", to_string(held_.fence()));
-    add("SEQUENCER", to_string(latchkey::sequencer_of(held_.grant())));
+    if (!how_.direct) add("SEQUENCER", to_string(latchkey::sequencer_of(held_.grant())));  // it excludes datagrams
     if (index) add("INDEX", fmt::to_string(*index));
     return all;
   }

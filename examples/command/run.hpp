@@ -29,6 +29,7 @@ struct run_options {
   std::uint32_t permits_in_all = 0;  ///< of a semaphore; 0: it is none
   std::uint32_t permits = 1;
   std::optional<std::string> elect;  ///< the identity of a candidate
+  bool direct = false;               ///< the next process is told by a datagram, if it is one with `direct`, too
   bool selector = false;             ///< in the format of `LeaderSelector`
 
   bool try_once = false;

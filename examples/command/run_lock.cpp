@@ -51,6 +51,9 @@ void require_sense(const run_options& how) {
     throw usage_error{"--semaphore and --elect take one --path; a lock of several paths is a plain one, or --shared"};
   }
   if (how.permits != 1 && !semaphore) throw usage_error{"--permits needs --semaphore, the number of all"};
+  if (how.direct && (semaphore || how.elect || how.shared || how.paths.size() > 1)) {
+    throw usage_error{"--peers is for a plain lock of one path"};
+  }
   if (how.selector && !how.elect) throw usage_error{"--selector needs --elect"};
 }
 
@@ -83,7 +86,9 @@ run_lock make_lock(latchkey::client& owner, const run_options& how) {
     return of(std::make_shared<latchkey::multi_lock>(owner, std::move(all)));
   }
   if (how.shared) return as_reader(std::make_shared<latchkey::shared_mutex>(owner, path));
-  return of(std::make_shared<latchkey::mutex>(owner, path));
+  latchkey::mutex_options options;
+  if (how.direct) options.how = latchkey::hand_off::direct_then_sync;
+  return of(std::make_shared<latchkey::mutex>(owner, path, options));
 }
 
 }  // namespace command

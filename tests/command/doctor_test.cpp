@@ -131,6 +131,25 @@ TEST_CASE("doctor tells what is open to anyone, and where no lock can be made") 
   CHECK(allowed.verdict_of("access", "nothing is open to anyone") == "ok");
 }
 
+TEST_CASE("doctor refuses ClickHouse Keeper, also below a chroot") {
+  ensemble keeper{{.servers = 1}};
+  keeper.create_all("/keeper/api_version");
+  keeper.create_all("/below");
+  const examination seen{{}, keeper.connect_string() + "/below"};
+  CAPTURE(json(seen.all).dump(1));
+  CHECK(seen.verdict_of("servers", "this is ClickHouse Keeper") == "failure");
+  CHECK(seen.how == failures);
+  CHECK(examination{{}}.verdict_of("servers") == "none");
+}
+
+TEST_CASE("doctor tells whether datagrams to the address of --peers arrive") {
+  CHECK(examination{{"--peers"}}.verdict_of("peers", "arrive, from this host") == "ok");
+  const examination nowhere{{"--peers", "127.0.0.1:0,127.0.0.1:9"}};
+  CAPTURE(json(nowhere.all).dump(1));
+  CHECK(nowhere.verdict_of("peers", "do not arrive") == "warning");
+  CHECK(examination{{"--peers", "here"}}.how == wrong_arguments);
+}
+
 TEST_CASE("doctor without any server is a failure, and wrong arguments are told apart from it") {
   const examination none{{"--timeout", "500ms"}, "127.0.0.1:1"};
   CHECK(none.how == failures);

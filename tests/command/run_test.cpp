@@ -115,6 +115,25 @@ TEST_SUITE("latchkey run") {
     }
   }
 
+  TEST_CASE("with --peers the next run waits for a datagram, and no sequencer is given out") {
+    const auto path = fresh_path();
+    temporary_folder folder;
+    const auto numbers = (folder / "second.prom").string();
+    client owner{servers().connect_string(), quiet()};
+    run first{run_at(path, {"--peers"}, shell("echo ${LATCHKEY_SEQUENCER-none}; exec sleep 1000"))};
+    CHECK(first.hear() == "none");
+    run second{run_at(path, {"--peers", "0.0.0.0:0", "--textfile", numbers}, {"true"})};
+    REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
+    first.signal(SIGTERM);
+    CHECK(first.end() == "exit code 143");
+    CHECK(second.end() == "exit code 0");
+    std::ifstream file{numbers};
+    const std::string text{std::istreambuf_iterator<char>{file}, {}};
+    CHECK(has(text, "latchkey_peer_subscriptions_total{run=\"second\"} 1\n"));
+    CHECK(ended_run{run_at(path, {"--peers", "-s"}, {"true"})}.how == "exit code 64");
+    CHECK(ended_run{run_at(path, {"--peers", "1.1.1.1:0,1.1.1.1:1,1.1.1.1:2"}, {"true"})}.how == "exit code 64");
+  }
+
   TEST_CASE("a signal before the lock ends the wait, and nothing is started or left") {
     const auto path = fresh_path();
     client owner{servers().connect_string(), quiet()};
