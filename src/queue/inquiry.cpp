@@ -10,7 +10,7 @@
 namespace latchkey::detail {
 namespace {
 
-/// So many at the beginning: the first answers tell how large they are.
+/// So many at the beginning, while a grant is to be proved: the first answers tell how large they are.
 constexpr std::size_t first_window = 8;
 
 /// Bytes of answers under way: they come before a proof's own answer.
@@ -103,7 +103,8 @@ bool inquiry::is_answered(std::size_t index) const noexcept {
 
 std::size_t inquiry::window() const noexcept {
   const auto by_size = largest_ == 0 ? most_at_once : std::max<std::size_t>(1, most_bytes / largest_);
-  return std::min({most_at_once, first_window + answered_, by_size});
+  const auto by_answers = core_.lease_keeper().holders() == 0 ? most_at_once : first_window + answered_;
+  return std::min({most_at_once, by_answers, by_size});
 }
 
 void inquiry::send_more() {

@@ -7,7 +7,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "support/scripted_connector.hpp"
 
@@ -45,6 +47,23 @@ struct asking_client : scripted_client {
   }
 };
 
+/// An entry that may be granted at any time.
+struct next_in_line final : detail::holder {
+  const std::string& node() const noexcept override { return node_; }
+  void on_node_seen(bool, std::int64_t) override {}
+  void on_node_gone() override {}
+  void on_node_unseen(reply_code) override {}
+  void on_suspect() override {}
+  void on_lost(loss_reason) override {}
+  void on_proved() override {}
+  void on_unproved() override {}
+  bool begin_release() override { return false; }
+  void end_release(bool) override {}
+
+ private:
+  const std::string node_ = "/q/_c_0001-lock-0000000001";
+};
+
 }  // namespace
 
 TEST_SUITE("inquiry") {
@@ -64,6 +83,26 @@ TEST_SUITE("inquiry") {
     CHECK(asked->wait()->size() == 1000);
   }
 
+  TEST_CASE("while a grant is to be proved there are few, until it is known how large they are") {
+    const auto reads = [](const asking_client& w) {
+      const auto& sent = w.opener->sent;
+      return std::count_if(sent.begin(), sent.end(), [](const auto& each) { return each.what.kind == operation::get; });
+    };
+    asking_client idle;
+    const auto all = idle.ask_for(100);
+    CHECK(reads(idle) == inquiry::most_at_once);
+    asking_client busy;
+    next_in_line next;
+    busy.own->run([&] { busy.core->lease_keeper().expect(next); });
+    const auto few = busy.ask_for(100);
+    CHECK(reads(busy) == 8);
+    idle.own->run([&] { all->cancel(); });
+    busy.own->run([&] {
+      few->cancel();
+      busy.core->lease_keeper().remove(next);
+    });
+  }
+
   TEST_CASE("nor more than a megabyte of answers, once it is known how large they are") {
     asking_client w;
     const auto asked = w.ask_for(120);
@@ -75,7 +114,7 @@ TEST_SUITE("inquiry") {
       w.answer_one(1024 * 1024);
       ++answers;
     }
-    CHECK(answers >= 100);  // all but the first few, sent before that was known
+    CHECK(answers >= 120 - inquiry::most_at_once);  // all but the first ones, sent before that was known
   }
 
   TEST_CASE("what another part of the client asks for meanwhile comes behind those under way, not behind all") {
