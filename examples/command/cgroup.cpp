@@ -2,17 +2,22 @@
 #include "cgroup.hpp"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
@@ -91,13 +96,20 @@ int write_to(int file, std::string_view text) noexcept {
   return ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : errno;
 }
 
+/// Calls `take` with each folder in that one. What vanishes meanwhile is left out.
+template <class Callable>
+void for_each_folder(const std::filesystem::path& in, Callable take) {
+  std::error_code gone;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator each{in, gone}; !gone && each != end; each.increment(gone)) {
+    std::error_code no_folder;
+    if (each->is_directory(no_folder)) take(each->path());
+  }
+}
+
 /// The deepest first.
 void remove_below(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  for (std::filesystem::directory_iterator each{folder, ignored}, end; !ignored && each != end;
-       each.increment(ignored)) {
-    if (each->is_directory(ignored)) remove_below(each->path());
-  }
+  for_each_folder(folder, remove_below);
   ::rmdir(folder.c_str());
 }
 
@@ -111,18 +123,20 @@ bool has_ended(const std::filesystem::path& folder) {
   return true;  // it is gone
 }
 
-/// Those whose runs have gone.
-std::vector<std::filesystem::path> left_groups() try {
-  std::vector<std::filesystem::path> found;
-  const auto here = namespace_of_processes();
-  std::error_code failed;
-  const auto skip = std::filesystem::directory_options::skip_permission_denied;
-  std::filesystem::recursive_directory_iterator each{find_hierarchy().folder, skip, failed};
-  for (; !failed && each != std::filesystem::recursive_directory_iterator{}; each.increment(failed)) {
-    if (!each->is_directory()) continue;
-    const auto who = parse(each->path().filename());
-    if (who && who->names == here && !lives(*who)) found.push_back(each->path());
-  }
+using folders = std::vector<std::filesystem::path>;
+
+/// Takes in those below that folder whose runs have gone.
+void find_left_groups(const std::filesystem::path& below, unsigned long names, folders& found) {
+  for_each_folder(below, [&](const std::filesystem::path& each) {
+    const auto who = parse(each.filename());
+    if (who && who->names == names && !lives(*who)) found.push_back(each);
+    find_left_groups(each, names, found);
+  });
+}
+
+folders left_groups() try {
+  folders found;
+  find_left_groups(find_hierarchy().folder, namespace_of_processes(), found);
   return found;
 } catch (const no_cgroup&) {
   return {};
@@ -139,32 +153,36 @@ cgroup::cgroup() {
   const auto self = ::getpid();
   const identity who{namespace_of_processes(), self, start_of(self).value_or(0)};
   const auto parent = group_of_this_process(find_hierarchy());
-  folder_ = fmt::format("{}/{}", parent, name_of(who));
+  name_ = fmt::format("{}/{}", parent, name_of(who));
   const auto fail = [this](const char* what, int why) {
-    ::rmdir(folder_.c_str());
-    throw no_cgroup{fmt::format("{} {}: {}", what, folder_, std::strerror(why))};
+    ::rmdir(name_.c_str());
+    throw no_cgroup{fmt::format("{} {}: {}", what, name_, std::strerror(why))};
   };
-  if (::mkdir(folder_.c_str(), 0755) != 0) fail("cannot make the control group", errno);
-  processes_ = descriptor{::open((folder_ + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC)};
-  if (processes_.number() < 0) fail("cannot use the control group", errno);
-  killer_ = descriptor{::open((folder_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC)};  // since Linux 5.14
+  if (::mkdir(name_.c_str(), 0755) != 0) fail("cannot make the control group", errno);
+  folder_ = descriptor{::open(name_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  if (folder_.number() < 0) fail("cannot use the control group", errno);
+  killer_ = descriptor{::open((name_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC)};  // since Linux 5.14
   if (killer_.number() < 0) fail("cannot kill the control group", errno);
-  const auto child = ::fork();
-  if (child == 0) ::_exit(enter());
-  if (child < 0) fail("cannot try the control group", errno);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  const auto child = fork_into();
+  if (child == 0) ::_exit(0);
+  if (child < 0) fail("cannot start a process in the control group", errno);
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail("cannot enter the control group", WEXITSTATUS(status));
 }
 
 cgroup::~cgroup() { remove(); }
 
-int cgroup::enter() const noexcept { return write_to(processes_.number(), "0"); }
+pid_t cgroup::fork_into() const noexcept {
+  clone_args how{};
+  how.flags = CLONE_INTO_CGROUP;
+  how.exit_signal = SIGCHLD;
+  how.cgroup = static_cast<std::uint64_t>(folder_.number());
+  return static_cast<pid_t>(::syscall(SYS_clone3, &how, sizeof how));
+}
 
 void cgroup::kill() const noexcept { static_cast<void>(write_to(killer_.number(), "1")); }
 
-void cgroup::remove() const noexcept try { remove_below(folder_); } catch (...) {  // the next run finds it
+void cgroup::remove() const noexcept try { remove_below(name_); } catch (...) {  // the next run finds it
 }
 
 std::vector<std::string> end_left_cgroups(std::chrono::milliseconds most) {

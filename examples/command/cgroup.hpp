@@ -4,6 +4,8 @@
 /// A control group (version 2) for the tree of one run: `cgroup.kill` ends all of its processes in one step, and no process
 /// without privileges leaves it. See cgroups(7).
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -27,15 +29,15 @@ class cgroup {
   cgroup(const cgroup&) = delete;
   cgroup& operator=(const cgroup&) = delete;
 
-  /// Moves this process into it. @returns 0, or an `errno`
-  int enter() const noexcept;
+  /// As fork(2), with the child in it from its beginning: to move a process takes milliseconds.
+  pid_t fork_into() const noexcept;
   void kill() const noexcept;
   /// The empty group, and those that the command has made in it.
   void remove() const noexcept;
 
  private:
-  std::string folder_;
-  descriptor processes_{-1};
+  std::string name_;
+  descriptor folder_{-1};
   descriptor killer_{-1};
 };
 

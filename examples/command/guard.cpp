@@ -245,7 +245,7 @@ class guard_process {
     std::array<int, 2> failure{};
     if (::pipe2(failure.data(), O_CLOEXEC) != 0) return not_started(-errno);
     const auto guard = ::getpid();
-    command_ = ::fork();
+    command_ = what_.contained != nullptr ? what_.contained->fork_into() : ::fork();
     if (command_ == 0) become_command(guard, failure[1]);
     const int why_no_fork = errno;
     ::close(failure[1]);
@@ -275,7 +275,6 @@ class guard_process {
     } else {
       ::setpgid(0, 0);
     }
-    if (const int why = what_.contained != nullptr ? what_.contained->enter() : 0; why != 0) fail(failure, -why);
     for (std::size_t at = 0; at < given_.size();) {
       const auto end = given_.find('\0', at);
       if (end == given_.npos) ::_exit(125);  // cut
@@ -287,10 +286,7 @@ class guard_process {
     arguments.push_back(nullptr);
     ::sigprocmask(SIG_SETMASK, &what_.signals, nullptr);
     ::execvp(what_.file.c_str(), arguments.data());  // by the shell, if it is a script that names no interpreter
-    fail(failure, errno);
-  }
-
-  [[noreturn]] static void fail(int failure, int why) {
+    const int why = errno;
     ::_exit(::write(failure, &why, sizeof why) == sizeof why ? 127 : 125);
   }
 

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -44,7 +43,8 @@ struct status {
 /// The name is in parentheses, and may have any characters. See proc(5): the start is the 22nd field.
 std::optional<status> status_of(pid_t which) {
   std::ifstream file{"/proc/" + std::to_string(which) + "/stat"};
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  std::string text;
+  std::getline(file, text, '\0');  // the whole; it may vanish meanwhile, and then nothing is read
   const auto first = text.find('(');
   const auto last = text.rfind(')');
   if (first == text.npos || last == text.npos) return std::nullopt;
