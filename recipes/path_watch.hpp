@@ -87,7 +87,8 @@ class path_watch : public session_observer, public conversation<Self> {
   }
 
   void not_answered(reply_code code) {
-    if (!is_lost(code) && !std::exchange(denied_, true)) {
+    // Once for each path: views may come and go.
+    if (!is_lost(code) && core_->warns_first(fmt::format("{}: {}", path_, words_.denied))) {
       const auto why = refusal(*core_, code, words_.permission);
       log(log_level::warning, fmt::format("{}: {}", words_.denied, why.what), {{"path", path_}});
     }
@@ -96,7 +97,6 @@ class path_watch : public session_observer, public conversation<Self> {
   }
 
   void see(Sighting what) {
-    if (what.known) denied_ = false;
     if (what == seen_) return;
     seen_ = std::move(what);
     audience_->tell(*core_, seen_);
@@ -133,7 +133,6 @@ class path_watch : public session_observer, public conversation<Self> {
   const view_words words_;
   std::uint64_t observing_ = 0;
   Sighting seen_;
-  bool denied_ = false;   // and logged
   bool refused_ = false;  // the creation of the path
   repetition creates_;
   const std::shared_ptr<audience<Sighting>> audience_;

@@ -5,12 +5,13 @@
 
 #include "base/path.hpp"
 #include "recipes/queue_watch.hpp"
+#include "recipes/rules.hpp"
 
 namespace latchkey {
 
 queue_view::queue_view(client& through, std::string path, std::function<void(const queue_sighting&)> changed)
     : path_{std::move(path)} {
-  detail::validate_lock_path(path_);
+  detail::require_lock_path(path_);
   watch_ = std::make_shared<detail::queue_watch>(through.core(), path_, std::move(changed));
   watch_->open();
 }

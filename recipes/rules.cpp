@@ -45,13 +45,16 @@ const rule& counting_rule() noexcept { return counted; }
 
 void require_lock_path(std::string_view path) {
   validate_lock_path(path);
-  const auto name = last_component(path);
-  if (!parse_contender(name)) return;
-  throw error{errc::bad_path,
-              fmt::format("\"{}\" is the name of a contender's entry: a lock at the parent would wait for it for ever; "
-                          "choose one that does not end with ten digits",
-                          name),
-              std::string{path}};
+  for (auto rest = path; rest.size() > 1; rest = rest.substr(0, rest.rfind('/'))) {
+    const auto name = last_component(rest);
+    if (!parse_contender(name)) continue;
+    throw error{
+        errc::bad_path,
+        fmt::format("\"{}\" is the name of a contender's entry: a lock at its parent would wait for it for ever; "
+                    "choose one that does not end with ten digits",
+                    name),
+        std::string{path}};
+  }
 }
 
 void require_not_negative(const char* option, std::chrono::nanoseconds time, const std::string& path) {

@@ -13,12 +13,12 @@ namespace latchkey {
 /// Failures that waiting cannot fix. A timeout, a cancelled wait and a lock that another contender holds are not
 /// errors: they are `false`. So is a short outage; a long one is `unreachable`.
 enum class errc {
-  closed = 1,               ///< the client was closed: make a new one
-  lock_destroyed,           ///< the lock object was destroyed while a call or a ticket still used it
-  bad_connect_string,       ///< the connect string cannot be parsed
-  bad_path,                 ///< one that ZooKeeper refuses, of over 4096 bytes, or named as an entry (lock-0000000000)
-  bad_option,               ///< an option outside its range
-  unresolvable_host,        ///< none of the host names in the connect string resolves
+  closed = 1,          ///< the client was closed: make a new one
+  lock_destroyed,      ///< the lock object was destroyed while a call or a ticket still used it
+  bad_connect_string,  ///< the connect string cannot be parsed
+  bad_path,            ///< one that ZooKeeper refuses, of over 4096 bytes, or with a name of an entry (lock-0000000000)
+  bad_option,          ///< an option outside its range
+  unresolvable_host,   ///< none of the host names in the connect string resolves
   session_timeout_refused,  ///< the ensemble's limits do not allow the requested session timeout
   authentication_failed,    ///< the ensemble does not accept the credentials, or demands others
   not_authorized,           ///< the ACL of a znode denies what a lock needs

@@ -46,7 +46,8 @@ struct leader_sighting {
 /// already, or not have been told of its election yet. Have what a leader asks for checked by its term.
 ///
 /// Cost: one watch on the node of the leader, and a list and a read when that goes. While no candidate stands it
-/// watches the path, and creates it as a container if it is missing.
+/// watches the path, and creates it as a container if it is missing. The watch of a view that has gone stays until
+/// something changes there, and a client has room for some 2000 of both: later ones look once in a session timeout.
 ///
 /// Blocking: only the destructor, for a call of `changed` that is under way.
 ///

@@ -44,7 +44,8 @@ struct queue_sighting {
 /// one. The permits of a semaphore are seen at `path/leases`, and those who wait for them at `path/locks`.
 ///
 /// Cost: one watch on the children of the path, and one list after each change: with many views of a busy lock, that is a
-/// herd. It reads no node. A path that is missing is created as a container.
+/// herd. It reads no node. A path that is missing is created as a container. The watch of a view that has gone stays until
+/// something changes there, and a client has room for some 2000 of both: later ones look once in a session timeout.
 ///
 /// Blocking: only the destructor, for a call of `changed` that is under way.
 ///

@@ -41,7 +41,7 @@ void watched_nodes::leave(const std::string& node, const std::shared_ptr<caller>
 void watched_nodes::send(const std::shared_ptr<place>& about) {
   auto& session = core_->session();
   about->asked = true;
-  const bool watch = !about->watched && session.may_watch(about->node, 2);  // half is for own entries
+  const bool watch = !about->watched && session.may_watch(about->node, watch_room::spare);
   const auto left = [about] { return about->callers.empty(); };
   session.submit(question_about(about->node),
                  while_wanted{left, [self = weak_from_this(), about, watch](const reply& checked) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -82,6 +83,13 @@ void pipes_before::close_later_ones_on_exec() const {
     if (both.size() != 2) continue;
     for (const int number : both) ::fcntl(number, F_SETFD, FD_CLOEXEC);
   }
+}
+
+std::error_code why_no_socket() noexcept {
+  const int made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (made < 0) return {errno, std::system_category()};
+  ::close(made);
+  return {};
 }
 
 }  // namespace latchkey::detail

@@ -11,6 +11,12 @@
 namespace latchkey::detail {
 namespace {
 
+/// So that times that differ each time, as what is left until a deadline, do not add warnings without bound.
+duration rounded_up(duration before, duration timeout) {
+  const auto step = std::max<duration>(timeout / 960, duration{1});
+  return (before + step - duration{1}) / step * step;
+}
+
 std::stop_token stopped() {
   std::stop_source source;
   source.request_stop();
@@ -82,6 +88,7 @@ std::stop_token grant_state::stop_token(duration before) {
                               std::chrono::floor<std::chrono::milliseconds>(keeper.longest_warning())),
                   path_};
     }
+    before = std::min(rounded_up(before, core_->session().info().timeout), keeper.longest_warning());
     const auto same = [before](const warning& each) { return each.before == before; };
     if (const auto at = std::find_if(warnings_.begin(), warnings_.end(), same); at != warnings_.end()) {
       return at->stop.get_token();

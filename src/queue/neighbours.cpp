@@ -10,7 +10,7 @@ namespace latchkey::detail {
 /// Watches on parents stay until those go, as the C client cannot give one up: room is left for those of nodes.
 void neighbours::watch_parent(session& through, const std::string& path) {
   if (epoch_ != through.epoch()) parent_ = parent_watch::none;  // it went with its session
-  if (parent_ != parent_watch::none || !through.may_watch(path, 2)) return;
+  if (parent_ != parent_watch::none || !through.may_watch(path, watch_room::spare)) return;
   parent_ = parent_watch::asked;
   epoch_ = through.epoch();
   through.submit({.kind = operation::get, .path = path},

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "bridge/close_on_exec.hpp"
 #include "session/client_core.hpp"
 
 namespace latchkey::detail {
@@ -35,6 +36,9 @@ time_point client_core::end_of_try(duration most) const {
 
 std::string client_core::advice() const {
   if (auto why = session_.failure(); !why.empty()) return why;
+  if (const auto error = why_no_socket()) {
+    return fmt::format("no socket can be opened ({}): raise the limit of open files (ulimit -n)", error.message());
+  }
   if (session_.is_turned_away()) {
     return "servers, or proxies before them, accept connections and close them: they have no quorum or are down, "
            "their limit for this address (maxClientCnxns) is reached, or they are no ZooKeeper servers";

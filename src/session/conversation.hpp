@@ -40,19 +40,26 @@ class conversation : public std::enable_shared_from_this<Self> {
     core_.session().submit(std::move(what), unless_stale(std::move(then)), how);
   }
 
-  /// As `ask`, with a watch. @param changed called with `Self&`, and with the event if it wants that, when the watch fires
+  /// As `ask`, with a watch. @param changed called with `Self&`, and with the event if it wants that, when the watch
+  /// fires. If there are too many watches already, it is called after a pause instead, as if the data had changed.
   template <class Answered, class Changed>
   void watch(request what, Answered then, Changed changed, urgency how = urgency::call) {
-    watch_ = core_.session().submit(std::move(what), unless_stale(std::move(then)),
-                                    unless_stale([changed](Self& self, watch_event event) {
-                                      self.conversation::watch_ = {};
-                                      if constexpr (std::is_invocable_v<const Changed&, Self&, watch_event>) {
-                                        std::invoke(changed, self, event);
-                                      } else {
-                                        std::invoke(changed, self);
-                                      }
-                                    }),
-                                    how);
+    const auto tell = [changed](Self& self, watch_event event) {
+      self.conversation::watch_ = {};
+      if constexpr (std::is_invocable_v<const Changed&, Self&, watch_event>) {
+        std::invoke(changed, self, event);
+      } else {
+        std::invoke(changed, self);
+      }
+    };
+    auto& session = core_.session();
+    const bool is_view = how == urgency::background;
+    if (!session.may_watch(what.path, is_view ? watch_room::spare : watch_room::needed)) {
+      after(is_view ? session.info().timeout : session.info().timeout / 4,
+            [tell](Self& self) { tell(self, watch_event::changed); });
+      return ask(std::move(what), std::move(then), how);
+    }
+    watch_ = session.submit(std::move(what), unless_stale(std::move(then)), unless_stale(tell), how);
   }
   bool watching() const noexcept { return watch_.number != 0; }
   /// Ends the watch, and nothing else.
@@ -61,6 +68,7 @@ class conversation : public std::enable_shared_from_this<Self> {
   /// @param then called with `Self&` after a pause
   template <class Ended>
   void after(duration pause, Ended then) {
+    core_.monitor().cancel(pause_);
     pause_ = core_.monitor().in(pause, unless_stale([then](Self& self) {
                                   self.conversation::pause_ = {};
                                   std::invoke(then, self);

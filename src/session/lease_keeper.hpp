@@ -116,6 +116,12 @@ class lease_keeper {
     return held ? held->who : nullptr;
   }
 
+  /// @returns whether that node waits for a lease only: it has the first place.
+  bool asks(const std::string& node) {
+    const auto* const held = find(node);
+    return held != nullptr && held->asking && !held->holding;
+  }
+
   /// @param opened when a new session was asked for; nothing for a session that goes on
   void on_connected(std::optional<time_point> opened);
   void on_disconnected();

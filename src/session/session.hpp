@@ -50,6 +50,10 @@ class session_listener {
   ~session_listener() = default;
 };
 
+/// How much of the list of watches may be used up, in halves of what is meant for the watches on own nodes. Those without
+/// which a release would be noticed late may use more, and those that only tell more may use less.
+enum class watch_room : std::size_t { spare = 1, own = 2, needed = 3 };
+
 /// Names a watch for `session::forget`. A default-constructed one names none.
 struct watch_id {
   std::string path;
@@ -96,12 +100,13 @@ class session final : connector_listener {
   bool idle() const noexcept { return queue_.empty(); }
   /// @returns how many requests have no answer yet, those included that wait to be sent.
   std::size_t unanswered() const noexcept { return queue_.under_way() + queue_.waiting(); }
+  /// @returns the paths of the watches that are not forgotten.
   std::vector<std::string> watched_paths() const;
-  /// @returns whether another path may be watched that need not be: the list of watches, which is sent at each
-  /// connection, must stay below what servers take (`jute.maxbuffer`).
-  /// @param share how much of the list is to be left to others: one of so many parts is used
-  bool may_watch(const std::string& path, std::size_t share = 1) const noexcept {
-    return watched_bytes_ + path.size() <= std::max(least_watched, limit_.most(most_watched)) / share;
+  /// @returns whether that path may be watched: the list of watches, which is sent at each connection, must stay below
+  /// what servers take (`jute.maxbuffer`).
+  bool may_watch(const std::string& path, watch_room room = watch_room::own) const noexcept {
+    const auto most = std::max(least_watched, limit_.most(most_watched)) / 2 * static_cast<std::size_t>(room);
+    return watched_bytes_ + bytes_in_list(path) <= most || watches_.contains(path);
   }
   /// @returns whether a request has been answered since the last connect. By then every event of a watched node during
   /// the outage has been told; until then they are told in no order.
@@ -125,8 +130,8 @@ class session final : connector_listener {
   /// children or the data, changes. It is forgotten with the session, and when the answer is not ok.
   watch_id submit(request what, reply_callback on_reply, watch_callback on_watch, urgency how = urgency::call);
 
-  /// The callback will not run any more. The watch itself stays with the C client until its node goes: removing one is
-  /// broken there.
+  /// The callback will not run any more. The watch itself stays with the C client until its node changes: removing one
+  /// is broken there. So it goes on to count in `may_watch`.
   void forget(watch_id& watch);
 
  private:
@@ -158,9 +163,9 @@ class session final : connector_listener {
   };
   struct watcher {
     std::uint64_t number;
-    bool of_children;  // or of the data
-    watch_callback on_watch;
-    bool armed = false;  // an event that comes before the answer to our own request speaks of a time before it
+    bool of_children;         // or of the data
+    watch_callback on_watch;  // empty: forgotten, and the C client may have it
+    bool armed = false;       // an event that comes before the answer to our own request speaks of a time before it
   };
 
   void on_opening(std::uint64_t epoch) override;
@@ -204,7 +209,14 @@ class session final : connector_listener {
   void answer_refused(std::uint64_t before);
   void answer_after_end(pending& request, session_end why);
   void arm(const watch_id& watch);
-  void erase_watched(std::unordered_map<std::string, std::vector<watcher>>::iterator path);
+  using watched_paths_table = std::unordered_map<std::string, std::vector<watcher>>;
+  /// What a path adds to the list of watches.
+  static std::size_t bytes_in_list(const std::string& path) noexcept { return path.size() + 4; }
+  /// Ends a watch that the C client does not have.
+  void erase(const watch_id& watch);
+  /// One that is forgotten serves no purpose beside another: the C client has one of each kind.
+  void merge_forgotten(std::vector<watcher>& watchers);
+  void erase_watched(watched_paths_table::iterator path);
   pending take(std::uint64_t id);
   void answer_everything(reply_code code);
   void watch_over_requests();
@@ -257,6 +269,8 @@ class session final : connector_listener {
   std::deque<pending> pending_;  // the id of the first is first_id_; answers come in order
   std::uint64_t first_id_ = 1;
   request_queue<waiting> queue_;
+  std::deque<waiting> stale_;      // withdrawn, and to be told so
+  bool sending_ = false;           // `send_waiting` is under way
   std::size_t lists_ = 0;          // of those in flight
   std::size_t bytes_of_list_ = 0;  // that was answered last
   timer_id overseer_;

@@ -15,8 +15,7 @@ using namespace std::chrono_literals;
 /// Pauses between looks at servers that refuse the session.
 constexpr duration refusal_look = 100ms;
 
-/// In that list, before each path; and of the list.
-constexpr std::size_t bytes_of_length = 4;
+/// Of the list of watches, besides the paths.
 constexpr std::size_t bytes_of_list = 64;
 
 /// Of servers in a row that give no session as long as is needed: more than an ensemble has.
@@ -164,7 +163,7 @@ void session::give_up() {
             "jute.maxbuffer of the servers; beginning a new one",
       {{"session", session_name(info_.id)}, {"connections", silence_.connections()}, {"bytes", watched_bytes_}});
   if (watches_much) {
-    limit_.ask(bytes_of_list + watched_bytes_ + bytes_of_length * watches_.size());
+    limit_.ask(bytes_of_list + watched_bytes_);
     ask_for_limit();
   }
   end(session_end::expired);

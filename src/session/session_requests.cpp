@@ -54,7 +54,7 @@ void session::submit(request what, reply_callback on_reply, urgency how) {
 watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch, urgency how) {
   watch_id watch{what.path, ++last_watch_};
   const auto [at, is_new] = watches_.try_emplace(what.path);
-  if (is_new) watched_bytes_ += what.path.size();
+  if (is_new) watched_bytes_ += bytes_in_list(what.path);
   at->second.push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
   what.watch = true;
   watched_ = true;
@@ -68,18 +68,43 @@ void session::forget(watch_id& watch) {
   if (number == 0) return;
   const auto at = watches_.find(watch.path);
   if (at == watches_.end()) return;
-  std::erase_if(at->second, [&](const watcher& each) { return each.number == number; });
+  for (auto& each : at->second) {
+    if (each.number == number) each.on_watch = nullptr;
+  }
+  merge_forgotten(at->second);
+}
+
+void session::erase(const watch_id& watch) {
+  const auto at = watches_.find(watch.path);
+  if (watch.number == 0 || at == watches_.end()) return;
+  std::erase_if(at->second, [&](const watcher& each) { return each.number == watch.number; });
   if (at->second.empty()) erase_watched(at);
+}
+
+void session::merge_forgotten(std::vector<watcher>& watchers) {
+  const auto is_spare = [&](const watcher& one) {
+    return one.armed && !one.on_watch && std::any_of(watchers.begin(), watchers.end(), [&](const watcher& other) {
+             return other.armed && other.of_children == one.of_children && other.number > one.number;
+           });
+  };
+  // One by one: two that are forgotten must not end one another.
+  for (auto spare = std::find_if(watchers.begin(), watchers.end(), is_spare); spare != watchers.end();
+       spare = std::find_if(watchers.begin(), watchers.end(), is_spare)) {
+    watchers.erase(spare);
+  }
 }
 
 std::vector<std::string> session::watched_paths() const {
   std::vector<std::string> paths;
-  for (const auto& [path, watchers] : watches_) paths.push_back(path);
+  const auto is_wanted = [](const watcher& each) { return static_cast<bool>(each.on_watch); };
+  for (const auto& [path, watchers] : watches_) {
+    if (std::any_of(watchers.begin(), watchers.end(), is_wanted)) paths.push_back(path);
+  }
   return paths;
 }
 
-void session::erase_watched(std::unordered_map<std::string, std::vector<watcher>>::iterator path) {
-  watched_bytes_ -= path->first.size();
+void session::erase_watched(watched_paths_table::iterator path) {
+  watched_bytes_ -= bytes_in_list(path->first);
   watches_.erase(path);
 }
 
@@ -91,8 +116,9 @@ bool session::is_slow() const {
 void session::send_in_turn(waiting next) {
   send_waiting();
   const auto how = next.how;
-  if (queue_.may_send(how, is_slow()) && !is_held_back(next)) return send(std::move(next));
-  for (auto& stale : queue_.put(how, std::move(next))) not_sent(stale, reply_code::not_sent);
+  if (!sending_ && queue_.may_send(how, is_slow()) && !is_held_back(next)) return send(std::move(next));
+  for (auto& stale : queue_.put(how, std::move(next))) stale_.push_back(std::move(stale));
+  send_waiting();
 }
 
 void session::send(waiting next) {
@@ -118,21 +144,32 @@ void session::send(waiting next) {
   watch_over_requests();
 }
 
-/// Those that are not waited for any more are withdrawn.
+/// Those that are not waited for any more are withdrawn. Who is told of that may ask for something else: it is sent in
+/// its turn by the outermost call, so that no chain of them needs more of the stack.
 void session::send_waiting() {
-  while (auto next = queue_.take([this](const waiting& each) { return !is_held_back(each); }, is_slow())) {
+  if (std::exchange(sending_, true)) return;
+  const auto may_go = [this](const waiting& each) { return !is_held_back(each); };
+  while (true) {
+    while (!stale_.empty()) {
+      auto withdrawn = std::move(stale_.front());
+      stale_.pop_front();
+      not_sent(withdrawn, reply_code::not_sent);
+    }
+    auto next = queue_.take(may_go, is_slow());
+    if (!next) break;
     if (next->is_stale()) {
-      not_sent(*next, reply_code::not_sent);
+      stale_.push_back(std::move(*next));
     } else {
       send(std::move(*next));
     }
   }
+  sending_ = false;
 }
 
 void session::not_sent(waiting& what, reply_code code) {
   reply with;
   with.code = code;
-  forget(what.watch);
+  erase(what.watch);
   what.on_reply(with);
 }
 
@@ -196,7 +233,7 @@ void session::answer(pending& request, reply& with) {
   if (with.code == reply_code::ok) {
     arm(request.watch);
   } else {
-    forget(request.watch);
+    erase(request.watch);
   }
   request.on_reply(with);
 }
@@ -208,6 +245,7 @@ void session::arm(const watch_id& watch) {
   for (auto& each : at->second) {
     if (each.number == watch.number) each.armed = true;
   }
+  merge_forgotten(at->second);
 }
 
 void session::answer_everything(reply_code code) {
@@ -248,7 +286,7 @@ void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view 
       const auto on_watch = std::move(next->on_watch);
       watchers.erase(next);
       if (watchers.empty()) erase_watched(at);
-      on_watch(event);
+      if (on_watch) on_watch(event);
     }
   });
 }

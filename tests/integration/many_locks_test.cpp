@@ -2,6 +2,7 @@
 /// So many locks with so long paths that what concerns all of them does not fit into one request (1 MiB).
 
 #include <latchkey/mutex.hpp>
+#include <latchkey/queue_view.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -113,6 +114,28 @@ TEST_SUITE("many locks") {
     locks.unlock();
     CHECK(eventually([&] { return nodes_of(session) == 0; }));
     check_free(locks);
+  }
+
+  TEST_CASE(
+      "views that come and go do not make the list of watches too long: a lock outlives the restart of a server") {
+    client owner{servers().connect_string(), quick(10s)};
+    const auto path = fresh_path();
+    mutex lock{owner, path};
+    const auto held = lock.acquire();
+    const std::string name(200, 'x');
+    for (int batch = 0; batch < 100; ++batch) {  // 6400 views, 1.4 MB of paths
+      std::vector<std::unique_ptr<queue_view>> views;
+      for (int i = 0; i < 64; ++i) {
+        const auto number = std::to_string(batch) + "_" + std::to_string(i);
+        views.push_back(std::make_unique<queue_view>(owner, path + "-views/" + name + number, [](const auto&) {}));
+      }
+      for (const auto& each : views) REQUIRE(eventually([&] { return each->now().known; }));
+    }
+    const auto session = owner.session_id();
+    restart_server_of(session);
+    CHECK(eventually([&] { return owner.connected(); }));
+    CHECK(owner.session_id() == session);
+    CHECK(held);
   }
 
   TEST_CASE("950 locks with paths of 1150 characters stay held") {

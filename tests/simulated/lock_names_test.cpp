@@ -8,6 +8,7 @@
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
+#include <latchkey/queue_view.hpp>
 #include <latchkey/reentrant_mutex.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
@@ -62,7 +63,8 @@ TEST_CASE("no lock is made at a path, or for a key, that is named as an entry is
     CHECK(is_refused([&] { any_lock lock(owner, {"/b", path}); }));
     CHECK(is_refused([&] { (void)keys.lock(name); }));
     CHECK(striped.lock(name));
-    CHECK_FALSE(is_refused([&] { mutex lock(owner, path + "/lock"); }));
+    CHECK(is_refused([&] { mutex lock(owner, path + "/lock"); }));  // which would make its parent
+    CHECK(is_refused([&] { queue_view view(owner, path, [](const auto&) {}); }));
     CHECK_FALSE(is_refused([&] { queue_snapshot look(owner, path); }));
   }
   for (const std::string name : other_names) {

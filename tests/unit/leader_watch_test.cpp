@@ -49,6 +49,23 @@ class follower {
   std::vector<leader_sighting> seen_;
 };
 
+/// Its client watches so many nodes with paths of 100 KB.
+void watch_many(elected_world& w, simulated_client& who, int count) {
+  const auto path = [](int i) { return "/" + std::string(100'000, 'x') + std::to_string(i); };
+  for (int i = 0; i < count; ++i) w.ensemble.create(path(i));
+  w.time.run_for(1s);
+  who.run([&] {
+    for (int i = 0; i < count; ++i) {
+      who.core()->session().submit(
+          {.kind = operation::get, .path = path(i)}, [](detail::reply&) {}, [](detail::watch_event) {});
+    }
+  });
+  w.time.run_for(1s);
+}
+bool may_watch(simulated_client& who, detail::watch_room room) {
+  return who.run([&] { return who.core()->session().may_watch("/q", room); });
+}
+
 }  // namespace
 
 TEST_SUITE("leader watch") {
@@ -103,6 +120,32 @@ TEST_SUITE("leader watch") {
     CHECK(w.three.connector().sent(operation::children) == 1);
     CHECK(w.three.connector().sent(operation::get) == 1);
     CHECK(w.three.run([&] { return w.three.core()->session().watched_paths().size(); }) == 1);
+    w.ben.leave(1, election_mode);
+  }
+
+  TEST_CASE("a follower of a client that watches as much as it may looks now and then") {
+    elected_world w;
+    watch_many(w, w.three, 3);
+    REQUIRE_FALSE(may_watch(w.three, detail::watch_room::spare));
+    const auto ann = w.elect(w.ann);
+    follower sees{w.three};
+    CHECK(w.eventually([&] { return sees.sees("ann", ann); }));
+    const auto ben = w.ben.enter(1, election_mode);
+    w.ann.leave(1, election_mode);
+    REQUIRE(w.ends(ben, outcome::granted));
+    CHECK(w.eventually([&] { return sees.sees("ben", w.ben.current(1, election_mode)); }));
+    w.ben.leave(1, election_mode);
+  }
+
+  TEST_CASE("so does a candidate that waits") {
+    elected_world w;
+    watch_many(w, w.two, 9);
+    REQUIRE_FALSE(may_watch(w.two, detail::watch_room::needed));
+    w.elect(w.ann);
+    const auto ben = w.ben.enter(1, election_mode);
+    REQUIRE(w.queued(2));
+    w.ann.leave(1, election_mode);
+    CHECK(w.ends(ben, outcome::granted));
     w.ben.leave(1, election_mode);
   }
 
