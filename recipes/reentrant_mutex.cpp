@@ -21,13 +21,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
       : core_{of.core()},
         cohort_{std::make_shared<cohort>(core_, path, contender_kind::lock, cohort_options::checked(options, path))},
         path_{path} {}
-  void shut() noexcept {
-    if (!forked()) {
-      const std::lock_guard lock{mutex_};
-      if (guards_ != 0 && held_) log_guard_left(path_);
-    }
-    cohort_->shut();
-  }
+  void shut() noexcept { cohort_->shut(); }
 
   bool take(duration timeout, std::stop_token stop) {
     const auto me = current_fiber();

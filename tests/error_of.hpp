@@ -11,7 +11,7 @@ namespace latchkey::testing {
 template <class Callable>
 std::error_code error_of(Callable call) {
   try {
-    call();
+    static_cast<void>(call());
   } catch (const std::system_error& failure) {
     return failure.code();
   }

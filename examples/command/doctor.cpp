@@ -139,7 +139,7 @@ class examination {
   void look_at_ensemble() {
     const auto client = connect(with_, time());
     const auto none = latchkey::parse_sequencer("lk1:000000000000000100000001:/latchkey-doctor/none-lock-0000000000");
-    const auto one = [&] { latchkey::check_sequencer(*client, none, with_.timeout); };
+    const auto one = [&] { static_cast<void>(latchkey::check_sequencer(*client, none, with_.timeout)); };
     one();
     tell(judge_quorum(time_of_each(one, least_answers, most_answers, time_for_answers), client->session_timeout()));
     tell(judge_lease(client->session_timeout(), tick_));

@@ -85,7 +85,8 @@ exit_code follow(const context& with, mailbox<Sighting>& seen, Print print) {
     if (!with.out) return exit_code::failed;
     if (ready > 0 && all[1].revents != 0) return exit_code::yes;
     if (ready > 0 && all[2].revents != 0) return exit_code::yes;
-    with.client.wait_for_connection(std::chrono::nanoseconds::zero());  // throws if it has failed for good
+    static_cast<void>(
+        with.client.wait_for_connection(std::chrono::nanoseconds::zero()));  // throws if it has failed for good
   }
 }
 

@@ -279,8 +279,11 @@ int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) t
     app.exit(wrong);
     return static_cast<int>(exit_code::yes);
   }
-  const auto* const of = app.got_subcommand("run") ? "run " : "";
-  return fail(fmt::format("{}; see latchkey {}--help", wrong.what(), of), usage_of(app));
+  const auto used = app.get_subcommands();
+  const auto of = used.empty() ? std::string{} : used.front()->get_name() + " ";
+  const bool misses_dashes = dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr && of == "run ";
+  const auto* const hint = misses_dashes ? "write the command after --; " : "";
+  return fail(fmt::format("{}; {}see latchkey {}--help", wrong.what(), hint, of), usage_of(app));
 } catch (const command::usage_error& wrong) {
   return fail(wrong.what(), usage_of(app));
 } catch (const latchkey::error& failed) {

@@ -48,6 +48,7 @@ class LATCHKEY_EXPORT client {
   /// @param connect_string "host:port,host:port/chroot". The port may be left out; then it is 2181. A missing chroot is
   /// created.
   /// @throws error bad_connect_string, bad_option, unresolvable_host, unsupported
+  /// @throws std::system_error if no thread can be started
   explicit client(std::string connect_string, client_options options = {});
 
   /// A null pointer, as of a missing environment variable, is an empty connect string.
@@ -70,7 +71,7 @@ class LATCHKEY_EXPORT client {
   /// packets are dropped, costs two thirds of the session timeout before the next one is tried.
   /// @returns whether there is one.
   /// @throws error closed, authentication_failed, session_timeout_refused
-  bool wait_for_connection(saturating<std::chrono::nanoseconds> timeout);
+  [[nodiscard]] bool wait_for_connection(saturating<std::chrono::nanoseconds> timeout);
 
   /// Ends every wait with `errc::closed` and every grant with `loss_reason::client_closed`, deletes the nodes of this
   /// client, and ends the session. Stop is requested on the tokens of the grants; the observer is not called, as this is

@@ -100,6 +100,17 @@ class fence_gate {
     fencing_token token_;
   };
 
+  /// What `admit()` returns.
+  class [[nodiscard]] admission : public std::optional<pass> {
+   public:
+    using std::optional<pass>::optional;
+
+    explicit operator bool() const& noexcept { return std::optional<pass>::has_value(); }
+    bool has_value() const& noexcept { return std::optional<pass>::has_value(); }
+    explicit operator bool() const&& = delete;  // give it a name: this pass dies at once
+    bool has_value() const&& = delete;
+  };
+
   /// A gate that forgets with the process.
   fence_gate() = default;
   /// A gate that remembers. @throws std::invalid_argument if one of the functions is empty
@@ -107,9 +118,11 @@ class fence_gate {
     if (!durable_.load || !durable_.store) throw std::invalid_argument{"a fence_gate needs both, load and store"};
   }
 
+  /// `if (auto pass = gate.admit(what, token))` compiles, `if (gate.admit(what, token))` does not: that pass would have
+  /// ended before the request begins.
   /// @returns the right to act; nothing if a larger token has been admitted before, or `token` is `{}`.
   /// @throws what `durable` throws; std::system_error on a thread that has the pass
-  [[nodiscard]] std::optional<pass> admit(const Resource& what, fencing_token token) {
+  admission admit(const Resource& what, fencing_token token) {
     auto of = find(what);
     std::unique_lock lock{*of};
     const auto largest = loaded(what, *of);
@@ -124,7 +137,10 @@ class fence_gate {
   /// The first act of a new holder: from here on no request with a smaller token passes.
   /// @returns whether it did; not if a larger token has been admitted before.
   /// @throws what `durable` throws; std::system_error on a thread that has the pass
-  [[nodiscard]] bool seal(const Resource& what, fencing_token token) { return admit(what, token).has_value(); }
+  [[nodiscard]] bool seal(const Resource& what, fencing_token token) {
+    const auto passed = admit(what, token);
+    return passed.has_value();
+  }
 
   /// @returns the largest token that has been admitted; `{}` if there was none. For the answer to a refused request.
   /// @throws what `durable` throws; std::system_error on a thread that has the pass

@@ -17,7 +17,7 @@ namespace latchkey {
 
 namespace detail {
 class guarded;
-class linked_stop;
+class linked_stops;
 }  // namespace detail
 
 /// Holds a lock until it is released or destroyed. Made by `acquire()` and its kin; an empty guard holds nothing.
@@ -62,7 +62,8 @@ class [[nodiscard]] LATCHKEY_EXPORT guard {
 
   /// @returns a token on which stop is requested at the loss, and when stop is requested on `also`: the caller's own
   /// shutdown, say. With a time `before`, stop is also requested when less than that of the lease is left: see
-  /// `grant::stop_token(before)`. It follows all of them until `release()` or the next call of this function.
+  /// `grant::stop_token(before)`. It follows all of them until `release()`; it may cease to at a later call of this
+  /// function if no one can request stop on `also` any more.
   /// @throws error bad_option for a time that `grant::stop_token(before)` refuses
   std::stop_token stop_token(std::stop_token also, saturating<std::chrono::nanoseconds> before = {}) &;
 
@@ -84,7 +85,7 @@ class [[nodiscard]] LATCHKEY_EXPORT guard {
   std::shared_ptr<detail::guarded> lock_;
   latchkey::grant grant_;
   std::uint64_t holder_ = 0;
-  std::shared_ptr<detail::linked_stop> linked_;
+  std::shared_ptr<detail::linked_stops> linked_;
 };
 
 }  // namespace latchkey

@@ -45,9 +45,10 @@ concept range_of_keys = requires(const Keys& keys) {
 struct key_list {
   /// Of a list in the call. Not explicit, as the next one is not.
   key_list(std::initializer_list<std::string_view> these) : keys{these} {}
-  /// Not `{{"a", "b"}}`: the inner list would be one key, from the one pointer to the other.
-  template <std::same_as<const char*> Text>
-  key_list(std::initializer_list<std::initializer_list<Text>> one_brace_too_many) = delete;
+  /// Not `{{"a", "b"}}`: the inner list would be one key, from the one pointer to the other. A template, so that an empty
+  /// list means the constructor above.
+  template <class = void>
+  key_list(std::initializer_list<std::initializer_list<const char*>> one_brace_too_many) = delete;
   /// Of a range.
   template <range_of_keys Keys>
   key_list(const Keys& these) : keys(std::begin(these), std::end(these)) {}

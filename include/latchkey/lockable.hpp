@@ -20,10 +20,9 @@ namespace latchkey::detail {
 /// The calls that take a lock. `Lock` provides `bool take(nanoseconds timeout, stop_token)`, `guard take_guard(...)` of
 /// the same, and `path()`.
 ///
-/// `acquire()` and its kin return a `guard`, which any thread may release. The lock object must outlive it, so they
-/// cannot be called on a temporary. With
-/// `lock()` and its kin, and with the guards of std, the lock belongs to the calling fiber (or plain thread), which alone
-/// unlocks it.
+/// `acquire()` and its kin return a `guard`, which any thread may release. With `lock()` and its kin, and with the guards
+/// of std, the lock belongs to the calling fiber (or plain thread), which alone unlocks it. The lock object must outlive
+/// both, so none of the calls is for a temporary.
 ///
 /// Blocking: every call suspends the calling fiber, or blocks a plain thread. A timeout bounds the whole call, whatever
 /// the network and the servers do: one that is shorter than the ensemble needs for an answer takes no lock. Zero, a
@@ -41,28 +40,30 @@ template <class Lock>
 class lockable {
  public:
   /// Waits for the lock, through outages and lost sessions.
-  void lock() {
+  void lock() & {
     if (!me().take(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
   }
 
   /// As `lock()`, until `stop` is requested. @returns whether the lock was taken.
-  [[nodiscard]] bool lock(std::stop_token stop) { return me().take(std::chrono::nanoseconds::max(), std::move(stop)); }
+  [[nodiscard]] bool lock(std::stop_token stop) & {
+    return me().take(std::chrono::nanoseconds::max(), std::move(stop));
+  }
 
   /// Takes the lock if it is free. Waits for the ensemble's answer, not for the lock: one read if the lock is held. A
   /// client that has been connected waits at most for `client_options::connect_timeout` or half of the session timeout,
   /// whichever is shorter, and not at all while a lost connection is not back. Before its first connection a try ends
   /// `connect_timeout` after the client was made. @returns whether the lock was taken.
-  [[nodiscard]] bool try_lock() { return me().take(std::chrono::nanoseconds::zero(), {}); }
+  [[nodiscard]] bool try_lock() & { return me().take(std::chrono::nanoseconds::zero(), {}); }
 
   /// As `lock()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.
   template <class Rep, class Period>
-  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) & {
     return me().take(timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_for`, with the time that is left now.
   template <class Clock, class Duration>
-  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) & {
     return me().take(timeout_of(time), std::move(stop));
   }
 
@@ -92,11 +93,19 @@ class lockable {
   }
 
   template <class Rep, class Period>
-  void lock(std::chrono::duration<Rep, Period>) = delete;  // write try_lock_for(time)
+  void lock(std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(time)
   template <class Rep, class Period>
   guard acquire(std::chrono::duration<Rep, Period>) & = delete;  // write try_acquire_for(time)
 
-  // Give the lock object a name: it must outlive its guard.
+  // Give the lock object a name: with it the lock ends.
+  template <class... Args>
+  void lock(Args&&...) && = delete;
+  template <class... Args>
+  bool try_lock(Args&&...) && = delete;
+  template <class... Args>
+  bool try_lock_for(Args&&...) && = delete;
+  template <class... Args>
+  bool try_lock_until(Args&&...) && = delete;
   template <class... Args>
   guard acquire(Args&&...) && = delete;
   template <class... Args>
@@ -120,28 +129,28 @@ template <class Lock>
 class shared_lockable {
  public:
   /// Waits until no writer is ahead, through outages and lost sessions.
-  void lock_shared() {
+  void lock_shared() & {
     if (!me().take_shared(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
   }
 
   /// As `lock_shared()`, until `stop` is requested. @returns whether the lock was taken.
-  [[nodiscard]] bool lock_shared(std::stop_token stop) {
+  [[nodiscard]] bool lock_shared(std::stop_token stop) & {
     return me().take_shared(std::chrono::nanoseconds::max(), std::move(stop));
   }
 
   /// Takes the lock if no writer holds it or waits for it. Waits for the ensemble's answer, not for the lock: one read
   /// if there is such a writer. @returns whether the lock was taken.
-  [[nodiscard]] bool try_lock_shared() { return me().take_shared(std::chrono::nanoseconds::zero(), {}); }
+  [[nodiscard]] bool try_lock_shared() & { return me().take_shared(std::chrono::nanoseconds::zero(), {}); }
 
   /// As `lock_shared()`, for at most `timeout`, and until `stop` is requested. @returns whether the lock was taken.
   template <class Rep, class Period>
-  [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) {
+  [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) & {
     return me().take_shared(timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_shared_for`, with the time that is left now.
   template <class Clock, class Duration>
-  [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) {
+  [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) & {
     return me().take_shared(timeout_of(time), std::move(stop));
   }
 
@@ -173,11 +182,19 @@ class shared_lockable {
   }
 
   template <class Rep, class Period>
-  void lock_shared(std::chrono::duration<Rep, Period>) = delete;  // write try_lock_shared_for(time)
+  void lock_shared(std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_shared_for(time)
   template <class Rep, class Period>
   guard acquire_shared(std::chrono::duration<Rep, Period>) & = delete;  // write try_acquire_shared_for(time)
 
-  // Give the lock object a name: it must outlive its guard.
+  // Give the lock object a name: with it the lock ends.
+  template <class... Args>
+  void lock_shared(Args&&...) && = delete;
+  template <class... Args>
+  bool try_lock_shared(Args&&...) && = delete;
+  template <class... Args>
+  bool try_lock_shared_for(Args&&...) && = delete;
+  template <class... Args>
+  bool try_lock_shared_until(Args&&...) && = delete;
   template <class... Args>
   guard acquire_shared(Args&&...) && = delete;
   template <class... Args>

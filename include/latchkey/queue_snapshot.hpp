@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <latchkey/client.hpp>
@@ -63,13 +64,18 @@ class LATCHKEY_EXPORT queue_snapshot {
   queue_snapshot(client& through, std::string path, saturating<std::chrono::nanoseconds> timeout, std::size_t most);
 
   /// @returns all contenders that were read, holders first.
-  std::span<const contender> contenders() const noexcept { return contenders_; }
+  std::span<const contender> contenders() const& noexcept { return contenders_; }
 
   /// @returns the contenders whose turn has come, of those that were read.
-  std::span<const contender> holders() const noexcept { return contenders().first(holders_); }
+  std::span<const contender> holders() const& noexcept { return contenders().first(holders_); }
 
   /// @returns the other contenders that were read, in the order of the queue.
-  std::span<const contender> waiters() const noexcept { return contenders().subspan(holders_); }
+  std::span<const contender> waiters() const& noexcept { return contenders().subspan(holders_); }
+
+  // Of a temporary, as in `for (const auto& each : queue_snapshot{...}.holders())`: they outlive it.
+  std::vector<contender> contenders() && { return std::move(contenders_); }
+  std::vector<contender> holders() && { return copy_of(holders()); }
+  std::vector<contender> waiters() && { return copy_of(waiters()); }
 
   /// @returns how many contenders hold the lock, with those that were not read.
   std::size_t holder_count() const noexcept { return holders_ + unread_holders_; }
@@ -78,9 +84,12 @@ class LATCHKEY_EXPORT queue_snapshot {
   std::size_t waiter_count() const noexcept { return contenders_.size() - holders_ + unread_waiters_; }
 
   /// @returns the path of the lock.
-  const std::string& path() const noexcept { return path_; }
+  const std::string& path() const& noexcept { return path_; }
+  std::string path() && { return std::move(path_); }
 
  private:
+  static std::vector<contender> copy_of(std::span<const contender> some) { return {some.begin(), some.end()}; }
+
   std::string path_;
   std::vector<contender> contenders_;
   std::size_t holders_ = 0;

@@ -63,8 +63,9 @@ LATCHKEY_EXPORT sequencer parse_sequencer(std::string_view text);
 /// if that is not positive.
 /// @throws error bad_path (`node` is not the path of a contender's node), unreachable (no answer in time),
 ///         not_authorized, refused, closed, authentication_failed, session_timeout_refused
-LATCHKEY_EXPORT bool check_sequencer(client& through, const sequencer& what,
-                                     saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
+[[nodiscard]] LATCHKEY_EXPORT bool check_sequencer(client& through, const sequencer& what,
+                                                   saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{
+                                                       10});
 
 /// Checks sequencers that come again and again, mostly without a request.
 ///
@@ -96,7 +97,8 @@ class LATCHKEY_EXPORT sequencer_cache {
   /// @returns whether the node exists, as far as known. False also while there is no connection, and if no answer came
   /// in time.
   /// @throws error as `check_sequencer`, but not unreachable
-  bool looks_valid(const sequencer& what, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
+  [[nodiscard]] bool looks_valid(const sequencer& what,
+                                 saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
  private:
   std::shared_ptr<detail::watched_nodes> places_;

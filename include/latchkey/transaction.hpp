@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
@@ -22,7 +23,7 @@ struct transaction_steps;
 }
 
 /// What became of a transaction.
-struct commit_result {
+struct [[nodiscard]] commit_result {
   /// How it ended.
   enum class outcome {
     committed,  ///< all of it has been written
@@ -81,13 +82,13 @@ class LATCHKEY_EXPORT transaction {
 
   /// Creates a persistent node. Its parent must be there. One named as an entry (lock-0000000000) at the path of a lock
   /// blocks that lock until it is deleted.
-  transaction& create(const std::string& path, std::string data = {});
+  transaction& create(const std::string& path, std::string data = {}) &;
   /// Replaces the data of a node. @param version that it must have, as told by `read()`
-  transaction& set(const std::string& path, std::string data, std::int32_t version = any_version);
+  transaction& set(const std::string& path, std::string data, std::int32_t version = any_version) &;
   /// Deletes a node without children.
-  transaction& erase(const std::string& path, std::int32_t version = any_version);
+  transaction& erase(const std::string& path, std::int32_t version = any_version) &;
   /// Asks that a node is there, with this version.
-  transaction& check(const std::string& path, std::int32_t version = any_version);
+  transaction& check(const std::string& path, std::int32_t version = any_version) &;
 
   /// Makes the transaction repeatable, also by another process with a later grant: `marker`, a persistent node, is
   /// created with it. If it is there, the transaction has been committed before, and is not applied again. With a marker
@@ -97,7 +98,22 @@ class LATCHKEY_EXPORT transaction {
   /// the transaction, not earlier. Counts as no step.
   /// @throws error bad_path, also for the root; bad_option if there is a marker already, or a step or the node of the
   /// grant at its path; too_large
-  transaction& once(const std::string& marker);
+  transaction& once(const std::string& marker) &;
+
+  // The same of a temporary, as in `auto both = transaction{...}.create(...).set(...)`.
+  transaction create(const std::string& path, std::string data = {}) && {
+    return std::move(create(path, std::move(data)));
+  }
+  transaction set(const std::string& path, std::string data, std::int32_t version = any_version) && {
+    return std::move(set(path, std::move(data), version));
+  }
+  transaction erase(const std::string& path, std::int32_t version = any_version) && {
+    return std::move(erase(path, version));
+  }
+  transaction check(const std::string& path, std::int32_t version = any_version) && {
+    return std::move(check(path, version));
+  }
+  transaction once(const std::string& marker) && { return std::move(once(marker)); }
 
   /// Sends the steps and waits for what becomes of them. Does not wait if the grant is over and there is no marker, not
   /// even if the client is closed.
@@ -130,9 +146,12 @@ class LATCHKEY_EXPORT transaction {
 
 /// The data of a node of ZooKeeper, from which a transaction is computed.
 struct stored_value {
-  bool exists = false;        ///< whether there is such a node
-  std::string data{};         ///< all of it
-  std::int32_t version = -1;  ///< how often the data has been replaced; -1 if there is no such node
+  /// The version of no node: a `set` or `check` with it is refused.
+  static constexpr std::int32_t no_node = -2;
+
+  bool exists = false;             ///< whether there is such a node
+  std::string data{};              ///< all of it
+  std::int32_t version = no_node;  ///< how often the data has been replaced
 };
 
 /// Reads a node. Under a grant of a lock of the same client it sees everything that was committed under earlier grants,

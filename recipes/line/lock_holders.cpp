@@ -14,12 +14,6 @@ constexpr auto no_fiber = std::uint64_t{1} << 63;
 
 }  // namespace
 
-void log_guard_left(const std::string& path) {
-  log(log_level::warning,
-      "a lock object was destroyed while a guard of it held the lock, which is released; let it outlive its guards",
-      {{"path", path}});
-}
-
 bool is_fiber(std::uint64_t holder) noexcept { return (holder & no_fiber) == 0; }
 
 std::uint64_t new_holder() noexcept {
@@ -59,10 +53,14 @@ std::uint64_t lock_holders::disown(hold& which) {
 
 bool hold::abandoned() const { return !guarded && is_fiber(by) && has_ended(by); }
 
-void lock_holders::warn_of_guards() {
+void lock_holders::warn_of_holds() {
   bool any = false;
-  for_each([&](const hold& each) { any |= each.guarded && !each.grant->ended(); });
-  if (any) log_guard_left(*path_);
+  for_each([&](const hold& each) { any |= !each.grant->ended(); });
+  if (!any) return;
+  log(log_level::warning,
+      "a lock object was destroyed while it held the lock, which is released; unlock it first, or let it outlive its "
+      "guard",
+      {{"path", *path_}});
 }
 
 }  // namespace latchkey::detail

@@ -26,9 +26,6 @@ inline void begin_grant(std::shared_ptr<grant_state>& state, const std::shared_p
   state = std::make_shared<grant_state>(core, path, counts, node, fence, now);
 }
 
-/// Warns of a lock object that is destroyed while a guard holds its lock.
-void log_guard_left(const std::string& path);
-
 /// Stands for a holder that is no fiber: a guard of a semaphore, or one that has been moved. Unlike any fiber.
 std::uint64_t new_holder() noexcept;
 /// @returns whether it is one, or was.
@@ -117,7 +114,7 @@ class lock_holders {
   void stop_limit() { limit_.stop(); }
 
   /// Of the destructor of the lock object.
-  void warn_of_guards();
+  void warn_of_holds();
 
  private:
   struct others {

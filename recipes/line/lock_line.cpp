@@ -38,7 +38,7 @@ void ignored_unlocks::add(const std::string& path, const char* call, unlock_faul
   if (why == unlock_fault::guarded) {
     return say(
         fmt::format("{} was called while a guard holds the lock, and was ignored; call release() of the guard, or "
-                    "let its scope end",
+                    "let its scope end; within election::run(), return from the work",
                     call));
   }
   const auto* const advice =
@@ -76,7 +76,7 @@ void lock_line::shut() noexcept {
   core_->monitor().run([this] {
     shut_ = true;
     other_ = nullptr;
-    holders_.warn_of_guards();
+    holders_.warn_of_holds();
     let_go();
     holders_.stop_limit();
   });

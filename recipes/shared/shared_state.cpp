@@ -52,7 +52,9 @@ void shared_state::become_reader(std::uint64_t reader, Predicate is_caller) {
 
 std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t reader) {
   require_working(*core_, path_);
-  const failure lost{errc::lock_lost, "the lock was lost before the downgrade; unlock it, then lock it again", path_};
+  const failure lost{errc::lock_lost,
+                     "the lock was lost before the downgrade; lock it again, after an unlock() if lock() took it",
+                     path_};
   if (!writers_->current()) lost.throw_it();
   const auto me = std::make_shared<waiter>();
   writers_->downgrade(

@@ -111,6 +111,7 @@ connect_string parse_connect_string(std::string_view text) {
     fail(text, "has a scheme; leave it out, as in \"zk1:2181,zk2:2181/chroot\"");
   const auto slash = std::min(all.find('/'), all.size());
   connect_string result;
+  if (slash == 0) fail(text, "has no host before the chroot; write it as in \"zk1:2181,zk2:2181/chroot\"");
   result.chroot = parse_chroot(text, all.substr(slash));
   for (auto rest = all.substr(0, slash);;) {
     const auto comma = rest.find(',');

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/guard.hpp>
 
+#include <chrono>
 #include <functional>
+#include <memory>
+#include <stop_token>
 #include <utility>
+#include <vector>
 
 #include "queue/guarded.hpp"
 
@@ -24,6 +28,32 @@ class linked_stop {
   std::stop_source source_;
   std::stop_callback<std::function<void()>> on_one_;
   std::stop_callback<std::function<void()>> on_other_;
+};
+
+/// Those of one guard, so that no token that it has given out misses the loss.
+class linked_stops {
+  using nanoseconds = std::chrono::nanoseconds;
+
+ public:
+  std::stop_token token(const latchkey::grant& held, std::stop_token also, nanoseconds before) {
+    auto of_grant = before == nanoseconds::zero() ? held.stop_token() : held.stop_token(before);
+    for (const auto& each : all_) {
+      if (each.also == also && each.of_grant == of_grant) return each.both->token();
+    }
+    // Who could request stop on them has gone, and the work that they were made for.
+    std::erase_if(all_, [](const link& each) { return each.also != std::stop_token{} && !each.also.stop_possible(); });
+    auto both = std::make_unique<linked_stop>(of_grant, also);
+    all_.push_back({std::move(of_grant), std::move(also), std::move(both)});
+    return all_.back().both->token();
+  }
+
+ private:
+  struct link {
+    std::stop_token of_grant;
+    std::stop_token also;
+    std::unique_ptr<linked_stop> both;
+  };
+  std::vector<link> all_;
 };
 
 }  // namespace detail
@@ -51,9 +81,8 @@ void guard::take_over(guard& other) noexcept {
 }
 
 std::stop_token guard::stop_token(std::stop_token also, saturating<std::chrono::nanoseconds> before) & {
-  auto of_grant = before == before.zero() ? grant_.stop_token() : grant_.stop_token(before);
-  linked_ = std::make_shared<detail::linked_stop>(std::move(of_grant), std::move(also));
-  return linked_->token();
+  if (!linked_) linked_ = std::make_shared<detail::linked_stops>();
+  return linked_->token(grant_, std::move(also), before);
 }
 
 void guard::release() noexcept {

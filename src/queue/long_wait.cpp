@@ -96,6 +96,10 @@ class look : public std::enable_shared_from_this<look> {
           log_level::warning,
           fmt::format("{} for a lock that a permanent node holds, which no session ends; delete it", wait_.words()));
     }
+    if (core_.lease_keeper().asks(node())) {
+      said_ = true;
+      return say(log_level::info, fmt::format("{} for its lease; it has the first place in the queue", wait_.words()));
+    }
     if (wait_.calls != 0 && !say_if_held_here()) {
       say(log_level::info,
           wait_.calls == 1 ? "a call has been waiting long for the lock" : "calls have been waiting long for the lock");
@@ -124,11 +128,13 @@ class look : public std::enable_shared_from_this<look> {
   bool say_if_held_here() {
     if (read_.code != reply_code::ok || !is_held_here()) return false;
     said_ = true;
+    const auto* const of_tries =
+        wait_.calls == 0 ? ", and an idle one that keeps its entry (the option linger) until a call waits" : "";
     say(log_level::warning,
         fmt::format(
             "{} for a lock that this process itself holds; lock objects of one path exclude each other, also within a "
-            "thread or a std::scoped_lock",
-            wait_.words()));
+            "thread or a std::scoped_lock{}",
+            wait_.words(), of_tries));
     return true;
   }
 

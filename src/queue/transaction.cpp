@@ -112,33 +112,33 @@ transaction::transaction(transaction&& other) noexcept = default;
 transaction& transaction::operator=(transaction&& other) noexcept = default;
 transaction::~transaction() = default;
 
-transaction& transaction::create(const std::string& path, std::string data) {
+transaction& transaction::create(const std::string& path, std::string data) & {
   auto absolute = steps_->admit(path, data.size(), true);
   steps_->steps.push_back(
       {.what = detail::step::operation::create, .path = std::move(absolute), .data = std::move(data)});
   return *this;
 }
 
-transaction& transaction::set(const std::string& path, std::string data, std::int32_t version) {
+transaction& transaction::set(const std::string& path, std::string data, std::int32_t version) & {
   auto absolute = steps_->admit(path, data.size());
   steps_->steps.push_back(
       {.what = detail::step::operation::set, .path = std::move(absolute), .data = std::move(data), .version = version});
   return *this;
 }
 
-transaction& transaction::erase(const std::string& path, std::int32_t version) {
+transaction& transaction::erase(const std::string& path, std::int32_t version) & {
   auto absolute = steps_->admit(path, 0);
   steps_->steps.push_back({.what = detail::step::operation::remove, .path = std::move(absolute), .version = version});
   return *this;
 }
 
-transaction& transaction::check(const std::string& path, std::int32_t version) {
+transaction& transaction::check(const std::string& path, std::int32_t version) & {
   auto absolute = steps_->admit(path, 0);
   steps_->steps.push_back({.what = detail::step::operation::check, .path = std::move(absolute), .version = version});
   return *this;
 }
 
-transaction& transaction::once(const std::string& marker) {
+transaction& transaction::once(const std::string& marker) & {
   if (marker == "/") throw error{errc::bad_path, "the root cannot be a marker; name a node below it", marker};
   detail::validate_path(marker);
   steps_->refuse_marker(steps_->core->absolute(marker), marker);

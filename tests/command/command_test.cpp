@@ -462,7 +462,8 @@ TEST_CASE("wrong arguments end with 2, and say so on the standard error") {
   CHECK(has(unknown.err, "there is no command \"statsu\""));
   run no_dashes{{"run", "--path", path, "true"}};
   CHECK(no_dashes.end() == "exit code 64");
-  CHECK(has(no_dashes.err, "see latchkey run --help"));
+  CHECK(has(no_dashes.err, "write the command after --; see latchkey run --help"));
+  CHECK(has(result{{"evict", path}}.err, "see latchkey evict --help"));
   run bad{{"status", path, "-c", "zk1:port"}};
   CHECK(bad.end() == usage);
 }

@@ -24,6 +24,11 @@ client_options with_password(const std::string& user_and_password) {
   return options;
 }
 
+void lock_at(client& through, const std::string& path) {
+  mutex one{through, path};
+  one.lock();
+}
+
 }  // namespace
 
 TEST_SUITE("bad input") {
@@ -132,7 +137,7 @@ TEST_SUITE("bad input") {
     CHECK(mentions(what, path));
     CHECK(mentions(what, "permissions"));
     CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::not_authorized);
-    const auto [code_below, what_below] = failure_of([&] { mutex(stranger, path + "/below/it").lock(); });
+    const auto [code_below, what_below] = failure_of([&] { lock_at(stranger, path + "/below/it"); });
     CHECK(code_below == errc::not_authorized);
     CHECK(mentions(what_below, "or it is there, and its own ACL denies access"));
     const auto [code_of_read, what_of_read] = failure_of([&] { read(stranger, path, patience()); });
@@ -169,7 +174,7 @@ TEST_SUITE("bad input") {
       CHECK(mentions(what, "delete"));
     }
     CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::not_authorized);
-    CHECK(failure_of([&] { mutex(stranger, path).lock(); }).first == errc::not_authorized);
+    CHECK(failure_of([&] { lock_at(stranger, path); }).first == errc::not_authorized);
     CHECK(queue_at(path).size() <= 2);
     stranger.close();
     CHECK(queued(path, 0));
@@ -182,8 +187,8 @@ TEST_SUITE("bad input") {
     other.sync();
     other.create(path + "/here", "", create_mode::ephemeral);
     client owner{servers().connect_string(), quick()};
-    CHECK(failure_of([&] { mutex(owner, path + "/here").lock(); }).first == errc::parent_is_ephemeral);
-    CHECK(failure_of([&] { mutex(owner, path + "/here/and/below").lock(); }).first == errc::parent_is_ephemeral);
+    CHECK(failure_of([&] { lock_at(owner, path + "/here"); }).first == errc::parent_is_ephemeral);
+    CHECK(failure_of([&] { lock_at(owner, path + "/here/and/below"); }).first == errc::parent_is_ephemeral);
   }
 }
 

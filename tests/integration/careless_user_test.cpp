@@ -96,7 +96,8 @@ TEST_SUITE("careless user") {
     semaphore permits{w.owner, fresh_path(), 3};
     w.repeat([&] { static_cast<void>(taken.try_acquire_for(10us)); },
              [&] {
-               static_cast<void>(mutex{w.owner, path}.try_lock_for(10us));
+               mutex other{w.owner, path};
+               static_cast<void>(other.try_lock_for(10us));
              },
              [&] { static_cast<void>(readers.try_acquire_shared_for(10us)); },
              [&] { static_cast<void>(permits.try_acquire_for(10us)); },

@@ -156,7 +156,7 @@ void thread_locals() {
       .join();
   thread_local user_at_the_end of_main{&all.lock};
   use(all.lock);
-  all.owner.wait_for_connection(1s);
+  static_cast<void>(all.owner.wait_for_connection(1s));
 }
 
 #ifndef LATCHKEY_WITHOUT_FIBERS

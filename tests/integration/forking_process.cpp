@@ -150,11 +150,20 @@ void check_calls(latchkey::client& owner, locks& all) {
   check_closed("ask_to_release", [&] { latchkey::ask_to_release(owner, "/a"); });
   check_closed("a key", [&] { (void)all.keyed.try_lock("b"); });
   check(all.keyed.objects() == 0, "no keys");
-  check_closed("a new lock", [&] { latchkey::mutex{owner, "/a"}.lock(); });
-  check_closed("a new fair lock", [&] { latchkey::fair_mutex{owner, "/a"}.lock(); });
+  check_closed("a new lock", [&] {
+    latchkey::mutex one{owner, "/a"};
+    one.lock();
+  });
+  check_closed("a new fair lock", [&] {
+    latchkey::fair_mutex one{owner, "/a"};
+    one.lock();
+  });
   check_closed("lock a group", [&] { all.group.lock(); });
   check_closed("try_lock of any", [&] { (void)all.any.try_lock(); });
-  check_closed("a new group", [&] { latchkey::multi_lock{owner, {{"/a"}}}.lock(); });
+  check_closed("a new group", [&] {
+    latchkey::multi_lock one{owner, {{"/a"}}};
+    one.lock();
+  });
   check(!all.any.index(), "none of several locks is held");
   check(!owner.connected(), "not connected");
   check(owner.session_id() == 0, "no session");

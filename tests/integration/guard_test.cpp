@@ -254,7 +254,18 @@ TEST_SUITE("guard") {
     }
     CHECK_FALSE(held);
     held.release();
-    CHECK(log.with("a lock object was destroyed while a guard of it held the lock").size() == 1);
+    CHECK(log.with("a lock object was destroyed while it held the lock").size() == 1);
+    CHECK(eventually([&] { return queue_at(path).empty(); }));
+  }
+
+  TEST_CASE("a lock object that is destroyed while lock() holds it says so") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick()};
+    const log_lines log{log_level::warning};
+    std::make_unique<mutex>(owner, path)->lock();
+    CHECK(log.with("a lock object was destroyed while it held the lock").size() == 1);
+    std::make_unique<reentrant_mutex>(owner, path)->lock();
+    CHECK(log.with("a lock object was destroyed while it held the lock").size() == 2);
     CHECK(eventually([&] { return queue_at(path).empty(); }));
   }
 
@@ -267,11 +278,16 @@ TEST_SUITE("guard") {
     shutdown.request_stop();
     CHECK(by_shutdown.stop_requested());
     CHECK(held);
-    const auto by_loss = held.stop_token(std::stop_source{}.get_token());
+    const std::stop_source other;
+    const auto by_loss = held.stop_token(other.get_token());
+    const auto again = held.stop_token(other.get_token());  // as for a second worker
+    const auto early = held.stop_token(other.get_token(), 1ms);
     CHECK_FALSE(by_loss.stop_requested());
     raw_client outside{servers().address(0)};
     REQUIRE(outside.remove(w.path + "/" + queue_at(w.path).front()));
     CHECK(eventually([&] { return by_loss.stop_requested(); }));
+    CHECK(again == by_loss);
+    CHECK(eventually([&] { return early.stop_requested(); }));
   }
 
   TEST_CASE("readers of one object may each have a guard, and release it anywhere") {

@@ -166,7 +166,8 @@ TEST_SUITE("keyed mutex") {
     CHECK(queue.holders()[0].session == first.session_id());
     CHECK(ask_to_release(second, path) == 1);
     CHECK(eventually([&] { return held.grant().asked_to_release(); }));
-    CHECK_FALSE(mutex{second, path}.try_lock());
+    mutex other{second, path};
+    CHECK_FALSE(other.try_lock());
     (void)locks.lock("c");
     const auto metrics = first.metrics();
     REQUIRE(metrics.locks.size() == 1);

@@ -49,12 +49,16 @@ TEST_SUITE("refusals") {
     here.server.create_all("/full/a");
     here.limit("/full", 2);  // reached: a server lets through what comes before the leader has applied the last create
     const auto [missing, why_missing] = failure_of([&] {
-      (void)mutex{here.owner, "/full/a/q"}.try_lock_for(patience());
+      mutex lock{here.owner, "/full/a/q"};
+      (void)lock.try_lock_for(patience());
     });
     CHECK(missing == errc::refused);
     CHECK(mentions(why_missing, "ZQUOTAEXCEEDED -125"));
     CHECK(mentions(why_missing, "/full/a/q is missing"));
-    const auto [there, why_there] = failure_of([&] { (void)mutex{here.owner, "/full/a"}.try_lock_for(patience()); });
+    const auto [there, why_there] = failure_of([&] {
+      mutex lock{here.owner, "/full/a"};
+      (void)lock.try_lock_for(patience());
+    });
     CHECK(there == errc::refused);
     CHECK(mentions(why_there, "ZQUOTAEXCEEDED -125"));
     CHECK(mentions(why_there, "quota"));
@@ -122,7 +126,7 @@ TEST_SUITE("refusals") {
       CHECK(tried == errc::authentication_failed);
       CHECK(mentions(why, "ZSESSIONCLOSEDREQUIRESASLAUTH -124"));
       CHECK(failure_of([&] { lock.lock(); }).first == errc::authentication_failed);
-      CHECK(failure_of([&] { owner.wait_for_connection(1s); }).first == errc::authentication_failed);
+      CHECK(failure_of([&] { static_cast<void>(owner.wait_for_connection(1s)); }).first == errc::authentication_failed);
       CHECK(failure_of([&] { queue_snapshot(owner, "/q"); }).first == errc::authentication_failed);
       CHECK(log.all().size() == 1);
       CHECK(log.with("ZSESSIONCLOSEDREQUIRESASLAUTH").size() == 1);
@@ -152,7 +156,8 @@ TEST_SUITE("refusals") {
     CHECK(failure_of([&] { (void)lock.try_lock(); }).first == errc::authentication_failed);
     CHECK(owner.metrics().disconnections < 90);  // though its list of watches is answered first, which says nothing
     CHECK(log.with("jute.maxbuffer").empty());
-    CHECK(mutex{admitted, "/other"}.try_lock_for(patience()));  // the node of the first is there until its session ends
+    mutex other{admitted, "/other"};
+    CHECK(other.try_lock_for(patience()));  // the node of the first is there until its session ends
   }
 
   TEST_CASE("a contender larger than the servers take fails its call, and not the other locks of its client") {

@@ -84,7 +84,7 @@ TEST_SUITE("sequencer") {
     CHECK_FALSE(held);
     CHECK(reader.exists(sent.node));      // not on 3.5, here and below: HAZARDS S3
     CHECK(hints.looks_valid(sent, 0ms));  // what a hint is worth
-    CHECK(error_of([&] { check_sequencer(near, sent, 100ms); }) == errc::unreachable);
+    CHECK(error_of([&] { return check_sequencer(near, sent, 100ms); }) == errc::unreachable);
     CHECK(reader.exists(sent.node));
 
     all.heal();
@@ -104,7 +104,7 @@ TEST_SUITE("sequencer") {
     missing.node.back() = missing.node.back() == '9' ? '8' : '9';
     servers().isolate(leader);
     for (const auto& each : {sent, missing}) {
-      CHECK(error_of([&] { check_sequencer(other, each, 100ms); }) == errc::unreachable);
+      CHECK(error_of([&] { return check_sequencer(other, each, 100ms); }) == errc::unreachable);
     }
     servers().heal();
     servers().wait_until_serving(leader, patience());
@@ -160,8 +160,8 @@ TEST_SUITE("sequencer") {
     mutex lock{owner, fresh_path()};
     const auto held = lock.acquire();
     const auto sent = sequencer_of(held.grant());
-    CHECK(error_of([&] { check_sequencer(other, sent, patience()); }) == errc::not_authorized);
-    CHECK(error_of([&] { sequencer_cache{other}.looks_valid(sent, patience()); }) == errc::not_authorized);
+    CHECK(error_of([&] { return check_sequencer(other, sent, patience()); }) == errc::not_authorized);
+    CHECK(error_of([&] { return sequencer_cache{other}.looks_valid(sent, patience()); }) == errc::not_authorized);
     CHECK(check_sequencer(owner, sent, patience()));
   }
 }

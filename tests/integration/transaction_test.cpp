@@ -228,7 +228,7 @@ TEST_SUITE("transaction") {
     holding here;
     here.net.cut();
     REQUIRE(eventually([&] { return !here.owner.connected(); }));
-    CHECK(error_of([&] { here.begin().set(here.data, "new").commit(50ms); }) == errc::unreachable);
+    CHECK(error_of([&] { return here.begin().set(here.data, "new").commit(50ms); }) == errc::unreachable);
     CHECK(error_of([&] { read(here.owner, here.data, 50ms); }) == errc::unreachable);
     here.net.heal();
     auto writes = here.begin();

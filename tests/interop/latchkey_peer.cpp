@@ -102,7 +102,7 @@ class contender {
     options.label = name_;
     options.peers.emplace();
     client_.emplace(connect, options);
-    client_->wait_for_connection(std::chrono::minutes{1});
+    static_cast<void>(client_->wait_for_connection(std::chrono::minutes{1}));
     return "open " + std::to_string(client_->session_id());
   }
 

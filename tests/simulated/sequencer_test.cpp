@@ -131,8 +131,8 @@ TEST_CASE("a node that is no contender's is refused without a request") {
   for (const auto* node : {"", "/", "/_c_5f3c-lock-0000000001", "locks/_c_5f3c-lock-0000000001", "/locks/config",
                            "/locks/../_c_5f3c-lock-0000000001", "/zookeeper/config-lock-0000000001"}) {
     CAPTURE(node);
-    CHECK(error_of([&] { check_sequencer(w.two, {node, {}}); }) == errc::bad_path);
-    CHECK(error_of([&] { w.cache.looks_valid({node, {}}); }) == errc::bad_path);
+    CHECK(error_of([&] { return check_sequencer(w.two, {node, {}}); }) == errc::bad_path);
+    CHECK(error_of([&] { return w.cache.looks_valid({node, {}}); }) == errc::bad_path);
   }
   CHECK(w.two.metrics().transactions == before.transactions);
 }
@@ -143,7 +143,7 @@ TEST_CASE("without a connection a check finds nothing out in time, and the cache
   w.ensemble.cut(w.two);
   w.ensemble.advance(w.two.session_timeout() / 2);
   CHECK(w.two.connected());
-  CHECK(error_of([&] { check_sequencer(w.two, w.sent, 0s); }) == errc::unreachable);
+  CHECK(error_of([&] { return check_sequencer(w.two, w.sent, 0s); }) == errc::unreachable);
   CHECK_FALSE(w.cache.looks_valid(w.sent, 0s));
   w.ensemble.advance(w.two.session_timeout() / 3);
   REQUIRE_FALSE(w.two.connected());
@@ -159,15 +159,15 @@ TEST_CASE("a cache may outlive its client, and a call for one that has been clos
   REQUIRE(cache.looks_valid(w->sent));
   const auto sent = w->sent;
   w.reset();
-  CHECK(error_of([&] { cache.looks_valid(sent); }) == errc::closed);
+  CHECK(error_of([&] { return cache.looks_valid(sent); }) == errc::closed);
 }
 
 TEST_CASE_TEMPLATE("a question that waits when the client is closed is an error", callers, LATCHKEY_CALLERS) {
   request_to_server w;
   w.ensemble.cut(w.two);
   const auto before = w.two.metrics().transactions;
-  auto checked = callers::start([&] { return error_of([&] { check_sequencer(w.two, w.sent, 1h); }); });
-  auto looked = callers::start([&] { return error_of([&] { w.cache.looks_valid(w.sent, 1h); }); });
+  auto checked = callers::start([&] { return error_of([&] { return check_sequencer(w.two, w.sent, 1h); }); });
+  auto looked = callers::start([&] { return error_of([&] { return w.cache.looks_valid(w.sent, 1h); }); });
   while (w.two.metrics().transactions < before + 2) (void)w.ensemble.children("/locks/nightly");  // until both wait
   auto closed = callers::start([&] { w.two.close(); });
   closed.get();

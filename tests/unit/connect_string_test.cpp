@@ -59,6 +59,7 @@ TEST_CASE("what others write is refused with a hint") {
   CHECK(hint("::1:2181").find("write an IPv6 address in brackets") != std::string::npos);
   CHECK(hint("a;b").find("put a comma between two hosts") != std::string::npos);
   CHECK(hint("zk://a:2181").find("has a scheme; leave it out") != std::string::npos);
+  CHECK(hint("/a").find("has no host before the chroot") != std::string::npos);
   CHECK(hint("2181").find("has only a number for a host") != std::string::npos);
 }
 

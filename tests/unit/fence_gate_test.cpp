@@ -60,7 +60,7 @@ TEST_SUITE("fence gate") {
   TEST_CASE("a smaller token is refused, an equal one admitted, and each resource has its own largest") {
     gate resources;
     CHECK(resources.admit("a", newer));
-    CHECK(!resources.admit("a", older));
+    CHECK_FALSE(resources.admit("a", older));
     CHECK(resources.admit("a", newer));
     CHECK(resources.largest("a") == newer);
     CHECK(resources.admit("b", older));
@@ -69,14 +69,14 @@ TEST_SUITE("fence gate") {
 
   TEST_CASE("the token of an empty guard never passes") {
     gate resources;
-    CHECK(!resources.admit("a", fencing_token{}));
+    CHECK_FALSE(resources.admit("a", fencing_token{}));
     CHECK(resources.admit("a", older));
   }
 
   TEST_CASE("the turns of one node are told apart") {
     gate resources;
     CHECK(resources.admit("a", {7, 2}));
-    CHECK(!resources.admit("a", {7, 1}));
+    CHECK_FALSE(resources.admit("a", {7, 1}));
     CHECK(resources.admit("a", {7, 3}));
   }
 
@@ -138,7 +138,7 @@ TEST_SUITE("fence gate") {
     gate resources;
     resources.admit("a", older).reset();
     CHECK(resources.seal("a", newer));
-    CHECK(!resources.admit("a", older));
+    CHECK_FALSE(resources.admit("a", older));
     CHECK(resources.largest("a") == newer);
   }
 
@@ -160,7 +160,7 @@ TEST_SUITE("fence gate") {
   TEST_CASE("a gate with a memory refuses after a restart what it refused before; one without has forgotten") {
     disk kept;
     CHECK(kept.open().admit("a", newer));
-    CHECK(!kept.open().admit("a", older));
+    CHECK_FALSE(kept.open().admit("a", older));
     CHECK(kept.open().largest("a") == newer);
     gate forgetful;
     CHECK(forgetful.admit("a", older));

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <latchkey/any_lock.hpp>
+#include <latchkey/election.hpp>
 #include <latchkey/error.hpp>
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/fence_gate.hpp>
 #include <latchkey/fencing_token.hpp>
 #include <latchkey/keyed_mutex.hpp>
 #include <latchkey/lockable.hpp>
 #include <latchkey/multi_lock.hpp>
+#include <latchkey/queue_snapshot.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
+#include <latchkey/transaction.hpp>
 
 #include <limits>
 
@@ -52,6 +57,22 @@ concept gives_tickets = requires {
   std::declval<Lock>().enqueue();
 };
 
+// So would a lock that is taken without one.
+template <class Lock>
+concept is_locked_at_all = requires {
+  std::declval<Lock>().lock();
+}
+|| requires { std::declval<Lock>().lock(std::stop_token{}); }
+|| requires { std::declval<Lock>().try_lock(); }
+|| requires { std::declval<Lock>().try_lock_for(1s); }
+|| requires { std::declval<Lock>().try_lock_until(std::chrono::steady_clock::now()); };
+template <class Lock>
+concept is_locked_by_readers = requires {
+  std::declval<Lock>().lock_shared();
+}
+|| requires { std::declval<Lock>().try_lock_shared(); }
+|| requires { std::declval<Lock>().try_lock_shared_for(1s); };
+
 // What a guard that dies at once tells is of no use.
 template <class Guard>
 concept tells_that_it_holds = requires {
@@ -70,6 +91,9 @@ static_assert(tells_of_its_grant<guard&> && !tells_of_its_grant<guard> && !tells
 static_assert(tells_that_it_holds<keyed_mutex::any_key&> && !tells_that_it_holds<keyed_mutex::any_key>);
 
 static_assert(gives_guards<recorder&> && !gives_guards<recorder>);
+static_assert(is_locked_at_all<recorder&> && !is_locked_at_all<recorder>);
+static_assert(is_locked_at_all<election&> && !is_locked_at_all<election>);
+static_assert(is_locked_by_readers<shared_mutex&> && !is_locked_by_readers<shared_mutex>);
 static_assert(gives_guards<semaphore&> && !gives_guards<semaphore>);
 static_assert(gives_guards_to_readers<shared_mutex&> && !gives_guards_to_readers<shared_mutex>);
 static_assert(gives_guards_of_keys<keyed_mutex&> && !gives_guards_of_keys<keyed_mutex>);
@@ -78,7 +102,35 @@ template <class Keys>
 concept takes_a_list_in_a_list = requires(Keys& of) {
   of.lock_all({{"a", "b"}});
 };
+template <class Keys>
+concept takes_arguments_in_a_list = requires(Keys& of, char** argv) {
+  of.lock_all({{argv[1], argv[2]}});
+}
+|| requires(Keys& of, char** argv) { of.lock_all({{"a", argv[2]}}); }
+|| requires(Keys& of, char** argv) { of.try_lock_any({{argv[1], argv[2]}}); };
 static_assert(requires(keyed_mutex & of) { of.lock_all({"a", "b"}); } && !takes_a_list_in_a_list<keyed_mutex>);
+static_assert(!takes_arguments_in_a_list<keyed_mutex>);
+static_assert(requires(keyed_mutex & of, char** argv) { of.lock_all({argv[1], argv[2]}); });
+template <class Lock>
+concept takes_paths_in_a_list = requires(client& by) {
+  Lock{by, {{"/a", "/b"}}};
+}
+|| requires(client& by, char** argv) { Lock{by, {{argv[1], argv[2]}}}; };
+static_assert(requires(client & by) { any_lock{by, {"/a", "/b"}}; } && !takes_paths_in_a_list<any_lock>);
+static_assert(!takes_paths_in_a_list<multi_lock>);
+
+// A pass that dies at once is none.
+static_assert(tells_that_it_holds<const fence_gate<std::string>::admission&>);
+static_assert(!tells_that_it_holds<fence_gate<std::string>::admission>);
+
+// What a temporary tells outlives it.
+template <class What>
+constexpr bool is_value = std::is_same_v<What, std::remove_reference_t<What>>;
+static_assert(std::is_same_v<decltype(std::declval<queue_snapshot>().holders()), std::vector<contender>>);
+static_assert(std::is_same_v<decltype(std::declval<queue_snapshot>().waiters()), std::vector<contender>>);
+static_assert(std::is_same_v<decltype(std::declval<queue_snapshot>().contenders()), std::vector<contender>>);
+static_assert(is_value<decltype(std::declval<queue_snapshot>().path())>);
+static_assert(is_value<decltype(std::declval<transaction>().create("/a").set("/a", "x").check("/b").erase("/c"))>);
 static_assert(requires(client & by) { multi_lock{by, {"/a", "/b"}}; });
 static_assert(requires(client & by) { multi_lock{by, {{"/a"}, {"/b", lock_request::kind::read}}}; });
 static_assert(requires(semaphore & of, std::stop_token stop) {
