@@ -125,11 +125,13 @@ bool has_ended(const std::filesystem::path& folder) {
 
 using folders = std::vector<std::filesystem::path>;
 
-/// Takes in those below that folder whose runs have gone.
+bool may_kill(const std::filesystem::path& group) { return ::access((group / "cgroup.kill").c_str(), W_OK) == 0; }
+
+/// Takes in those below that folder whose runs have gone, and that are not of another user.
 void find_left_groups(const std::filesystem::path& below, unsigned long names, folders& found) {
   for_each_folder(below, [&](const std::filesystem::path& each) {
     const auto who = parse(each.filename());
-    if (who && who->names == names && !lives(*who)) found.push_back(each);
+    if (who && who->names == names && !lives(*who) && may_kill(each)) found.push_back(each);
     find_left_groups(each, names, found);
   });
 }

@@ -41,7 +41,8 @@ class cgroup {
   descriptor killer_{-1};
 };
 
-/// Kills what runs have left in their groups that were killed together with their guards. Waits until it has ended.
+/// Kills what runs of this user have left in their groups that were killed together with their guards. Waits until it has
+/// ended.
 /// @returns the groups that are not empty by then
 std::vector<std::string> end_left_cgroups(std::chrono::milliseconds most);
 

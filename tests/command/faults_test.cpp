@@ -14,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
@@ -199,6 +200,19 @@ TEST_SUITE("latchkey run under faults") {
       second.emplace(run_at(path, {"-T", "2s", "-n"}, {"true"}));
       CHECK(second->end() == "exit code 1");
       CHECK(processes_with(file) == 0);
+      second.emplace(run_at(path, {"-T", "2s"}, command));
+    }
+    SUBCASE("before another user begins to wait, who may not kill it") {
+      kill_both();
+      const std::vector<std::string> as_nobody{"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
+      child_process may{with(as_nobody, {"/usr/bin/test", "-x", LATCHKEY_COMMAND})};
+      if (may.wait(time_to_end) == "exit code 0") {
+        child_process other{with(with(as_nobody, {LATCHKEY_COMMAND}), run_at(fresh_path(), {"-n"}, {"true"}))};
+        CHECK(other.wait(time_to_end) == "exit code 0");
+        CHECK(processes_with(file) == 1);
+      } else {
+        MESSAGE("not run: there is no other user who may run the command");
+      }
       second.emplace(run_at(path, {"-T", "2s"}, command));
     }
     SUBCASE("the runner alone is killed") {
