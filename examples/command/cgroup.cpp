@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -21,6 +23,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tree.hpp"
 
@@ -127,18 +130,34 @@ using folders = std::vector<std::filesystem::path>;
 
 bool may_kill(const std::filesystem::path& group) { return ::access((group / "cgroup.kill").c_str(), W_OK) == 0; }
 
+/// An extended attribute with the paths of the locks, a line each: no path has a line feed.
+constexpr const char* paths_of_run = "user.latchkey.paths";
+
+bool is_under_one_of(const std::vector<std::string>& paths, const std::filesystem::path& group) {
+  std::string text(std::size_t{64} * 1024, '\0');
+  const auto size = ::getxattr(group.c_str(), paths_of_run, text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    if (std::find(paths.begin(), paths.end(), line) != paths.end()) return true;
+  }
+  return false;
+}
+
 /// Takes in those below that folder whose runs have gone, and that are not of another user.
-void find_left_groups(const std::filesystem::path& below, unsigned long names, folders& found) {
+void find_left_groups(const std::filesystem::path& below, unsigned long names, const std::vector<std::string>& paths,
+                      folders& found) {
   for_each_folder(below, [&](const std::filesystem::path& each) {
     const auto who = parse(each.filename());
-    if (who && who->names == names && !lives(*who) && may_kill(each)) found.push_back(each);
-    find_left_groups(each, names, found);
+    const bool is_left = who && who->names == names && !lives(*who) && may_kill(each);
+    if (is_left && is_under_one_of(paths, each)) found.push_back(each);
+    find_left_groups(each, names, paths, found);
   });
 }
 
-folders left_groups() try {
+folders left_groups(const std::vector<std::string>& paths) try {
   folders found;
-  find_left_groups(find_hierarchy().folder, namespace_of_processes(), found);
+  find_left_groups(find_hierarchy().folder, namespace_of_processes(), paths, found);
   return found;
 } catch (const no_cgroup&) {
   return {};
@@ -151,7 +170,7 @@ void kill_all_in(const std::filesystem::path& group) {
 
 }  // namespace
 
-cgroup::cgroup() {
+cgroup::cgroup(const std::vector<std::string>& paths) {
   const auto self = ::getpid();
   const identity who{namespace_of_processes(), self, start_of(self).value_or(0)};
   const auto parent = group_of_this_process(find_hierarchy());
@@ -161,6 +180,9 @@ cgroup::cgroup() {
     throw no_cgroup{fmt::format("{} {}: {}", what, name_, std::strerror(why))};
   };
   if (::mkdir(name_.c_str(), 0755) != 0) fail("cannot make the control group", errno);
+  const auto text = fmt::format("{}", fmt::join(paths, "\n"));
+  if (::setxattr(name_.c_str(), paths_of_run, text.data(), text.size(), 0) != 0)
+    fail("cannot mark the control group", errno);
   folder_ = descriptor{::open(name_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
   if (folder_.number() < 0) fail("cannot use the control group", errno);
   killer_ = descriptor{::open((name_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC)};  // since Linux 5.14
@@ -187,10 +209,10 @@ void cgroup::kill() const noexcept { static_cast<void>(write_to(killer_.number()
 void cgroup::remove() const noexcept try { remove_below(name_); } catch (...) {  // the next run finds it
 }
 
-std::vector<std::string> end_left_cgroups(std::chrono::milliseconds most) {
+std::vector<std::string> end_left_cgroups(const std::vector<std::string>& paths, std::chrono::milliseconds most) {
   constexpr auto pause = 1ms;
   const auto end = std::chrono::steady_clock::now() + most;
-  auto left = left_groups();
+  auto left = left_groups(paths);
   while (!left.empty()) {
     for (const auto& each : left) kill_all_in(each);
     std::erase_if(left, [](const std::filesystem::path& each) {

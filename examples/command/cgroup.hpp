@@ -20,11 +20,13 @@ struct no_cgroup : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// It is named after the process that makes it: once that has gone, each later run on this host may end what is left in it.
+/// It is named after the process that makes it, and says which locks its run is under: once that process has gone, a later
+/// run under one of them may end what is left.
 class cgroup {
  public:
-  /// Below that of this process. Tried with a child: call it in a process without threads. @throws no_cgroup
-  cgroup();
+  /// Below that of this process. Tried with a child: call it in a process without threads.
+  /// @param paths of the locks @throws no_cgroup
+  explicit cgroup(const std::vector<std::string>& paths);
   ~cgroup();
   cgroup(const cgroup&) = delete;
   cgroup& operator=(const cgroup&) = delete;
@@ -41,9 +43,9 @@ class cgroup {
   descriptor killer_{-1};
 };
 
-/// Kills what runs of this user have left in their groups that were killed together with their guards. Waits until it has
-/// ended.
+/// Kills what runs of this user under one of these locks have left in their groups, if they were killed together with their
+/// guards. Waits until it has ended.
 /// @returns the groups that are not empty by then
-std::vector<std::string> end_left_cgroups(std::chrono::milliseconds most);
+std::vector<std::string> end_left_cgroups(const std::vector<std::string>& paths, std::chrono::milliseconds most);
 
 }  // namespace command

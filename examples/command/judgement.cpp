@@ -8,7 +8,7 @@
 
 #include "answer_times.hpp"
 #include "doctor.hpp"
-#include "run.hpp"
+#include "run_times.hpp"
 
 namespace command {
 namespace {

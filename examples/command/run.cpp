@@ -34,14 +34,15 @@
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/sequencer.hpp>
 
-#include "cgroup.hpp"
 #include "channel.hpp"
+#include "containment.hpp"
 #include "descriptor.hpp"
 #include "exit_code.hpp"
 #include "find_command.hpp"
 #include "guarded_tree.hpp"
 #include "run_lock.hpp"
 #include "run_report.hpp"
+#include "run_times.hpp"
 #include "service_manager.hpp"
 #include "show.hpp"
 #include "signals.hpp"
@@ -60,82 +61,15 @@ constexpr auto never = time_point::max();
 /// The lease is looked at so many times in a session timeout.
 constexpr int looks = 48;
 
-/// What killing a tree needs: measured, 106 ms for one that forks faster than it is killed.
-constexpr nanoseconds least_margin = 200ms;
-
-/// Without --session-timeout.
-constexpr std::chrono::milliseconds usual_timeout = 10s;
-
 /// Of what a manager of services is told while the lock is waited for.
 constexpr std::chrono::milliseconds first_state = 200ms;
 constexpr std::chrono::milliseconds between_states = 5s;
-
-/// What former runs have left is killed: a process that is killed ends within milliseconds, or is in an uninterruptible
-/// system call.
-constexpr std::chrono::milliseconds patience_with_the_killed = 10s;
 
 /// How long the processes that outlive the command go unmentioned.
 constexpr auto patience_with_the_rest = 1s;
 
 std::chrono::milliseconds in_milliseconds(nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time);
-}
-
-/// Of T.
-struct times {
-  nanoseconds margin;  ///< so long before the end of the lease the tree is killed
-  nanoseconds grace;   ///< so long before that the command is asked to end
-  nanoseconds warning() const { return margin + grace; }
-};
-
-nanoseconds margin_of(nanoseconds timeout) { return std::max(least_margin, timeout / 24); }
-
-/// @returns the T that a grace needs: a warning comes at most T/4 before the end.
-std::chrono::milliseconds timeout_for(nanoseconds grace) {
-  const auto needed = std::max<nanoseconds>(4 * (grace + least_margin), (grace * 24 + 4ns) / 5);
-  return std::max(usual_timeout, std::chrono::ceil<std::chrono::milliseconds>(needed + needed / 5));
-}
-
-/// @param part of T: the longest warning
-times times_of(nanoseconds timeout, int part, const run_options& how) {
-  const auto margin = margin_of(timeout);
-  const auto grace = how.grace ? nanoseconds{*how.grace} : std::max(timeout / part - margin, 0ns);
-  return {margin, how.how == on_loss::kill ? 0ns : grace};
-}
-
-/// Before anything is asked for.
-void require_time(std::chrono::milliseconds timeout, const run_options& how) {
-  const auto needed = times_of(timeout, 4, how).warning();
-  if (needed <= timeout / 4) return;
-  throw usage_error{
-      fmt::format("a session timeout of {} is too short to end the command in; give -T {}, or a shorter --grace",
-                  age_of(timeout), age_of(timeout_for(how.grace.value_or(0ms))))};
-}
-
-/// Runs that were killed together with their guards have left processes that no lock covers, if these are in a group.
-void end_left_runs(const run_options& how) {
-  if (how.where == containment::tree) return;
-  const auto left = end_left_cgroups(patience_with_the_killed);
-  if (left.empty()) return;
-  throw std::runtime_error{fmt::format(
-      "processes of a former run go on though they were killed: see cgroup.procs in {}", fmt::join(left, ", "))};
-}
-
-/// @returns nothing if the tree is not to be in one, or cannot be.
-std::unique_ptr<cgroup> make_cgroup(const run_options& how, bool verbose) {
-  const bool left_alone = how.rest == leftover::leave;
-  const bool wanted = how.where == containment::cgroup;
-  if (wanted && left_alone) {
-    throw usage_error{"a control group ends with its run, so --leftover=leave excludes --contain=cgroup"};
-  }
-  if (how.where == containment::tree || left_alone) return nullptr;
-  try {
-    return std::make_unique<cgroup>();
-  } catch (const no_cgroup& why) {
-    if (wanted) throw std::runtime_error{fmt::format("--contain=cgroup: {}", why.what())};
-    if (verbose) std::cerr << "latchkey: the command is in no control group: " << printable(why.what()) << '\n';
-    return nullptr;
-  }
 }
 
 enum class outcome : std::uint8_t {
@@ -635,7 +569,7 @@ class runner {
   latchkey::guard held_;
   latchkey::fencing_token fence_{};
   nanoseconds timeout_{};
-  times times_{};
+  run_times times_{};
   std::optional<watched_token> warning_, loss_, asked_;
 
   time_point begun_{}, taken_{}, started_{};
@@ -665,10 +599,6 @@ std::string label_of(const std::vector<std::string>& command) {
 }
 
 }  // namespace
-
-std::chrono::milliseconds longest_grace(std::chrono::milliseconds timeout) {
-  return in_milliseconds(times_of(timeout, 4, {}).grace);
-}
 
 int parse_signal(const std::string& text) {
   constexpr std::array names{std::pair{"HUP", SIGHUP},   std::pair{"INT", SIGINT},   std::pair{"QUIT", SIGQUIT},

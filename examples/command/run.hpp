@@ -61,9 +61,6 @@ struct run_end {
   next_run next = next_run::none;
 };
 
-/// @returns the longest --grace with that session timeout.
-std::chrono::milliseconds longest_grace(std::chrono::milliseconds timeout);
-
 /// @returns the number of a signal by its name, as "USR1" or "SIGUSR1", or by its number. @throws usage_error
 int parse_signal(const std::string& text);
 

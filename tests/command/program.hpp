@@ -38,9 +38,10 @@ inline ensemble& servers() {
   return all;
 }
 
+/// Unlike those of other programs on this machine: what their runs have left in control groups is theirs to end.
 inline std::string fresh_path() {
   static int count = 0;
-  return "/command/" + std::to_string(++count);
+  return "/command-" + std::to_string(::getpid()) + "/" + std::to_string(++count);
 }
 
 class temporary_folder {
