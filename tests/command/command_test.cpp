@@ -376,7 +376,7 @@ TEST_CASE("credentials come from a file of mode 0600, and without them an ACL de
   options.authentication = {{"digest", "billing:secret"}};
   options.acl = {{"auth", "", "cdrwa"}};
   client owner{servers().connect_string(), options};
-  servers().create_all("/command");
+  servers().create_all(path.substr(0, path.rfind('/')));  // open to all
   mutex lock{owner, path};
   const auto held = lock.acquire();
   const result refused{{"status", path}};
