@@ -105,7 +105,9 @@ class fence_gate {
    public:
     using std::optional<pass>::optional;
 
+    /// @returns whether there is a pass.
     explicit operator bool() const& noexcept { return std::optional<pass>::has_value(); }
+    /// @returns whether there is a pass.
     bool has_value() const& noexcept { return std::optional<pass>::has_value(); }
     explicit operator bool() const&& = delete;  // give it a name: this pass dies at once
     bool has_value() const&& = delete;

@@ -72,9 +72,11 @@ class LATCHKEY_EXPORT queue_snapshot {
   /// @returns the other contenders that were read, in the order of the queue.
   std::span<const contender> waiters() const& noexcept { return contenders().subspan(holders_); }
 
-  // Of a temporary, as in `for (const auto& each : queue_snapshot{...}.holders())`: they outlive it.
+  /// @returns them, of a temporary: they outlive it, as in `for (const auto& each : queue_snapshot{...}.contenders())`.
   std::vector<contender> contenders() && { return std::move(contenders_); }
+  /// @returns them, as `contenders()` of a temporary does.
   std::vector<contender> holders() && { return copy_of(holders()); }
+  /// @returns them, as `contenders()` of a temporary does.
   std::vector<contender> waiters() && { return copy_of(waiters()); }
 
   /// @returns how many contenders hold the lock, with those that were not read.
@@ -85,6 +87,7 @@ class LATCHKEY_EXPORT queue_snapshot {
 
   /// @returns the path of the lock.
   const std::string& path() const& noexcept { return path_; }
+  /// @returns the path of the lock.
   std::string path() && { return std::move(path_); }
 
  private:

@@ -100,19 +100,23 @@ class LATCHKEY_EXPORT transaction {
   /// grant at its path; too_large
   transaction& once(const std::string& marker) &;
 
-  // The same of a temporary, as in `auto both = transaction{...}.create(...).set(...)`.
+  /// Creates a node, as above, with a temporary: `auto both = transaction{...}.create(...).set(...)`.
   transaction create(const std::string& path, std::string data = {}) && {
     return std::move(create(path, std::move(data)));
   }
+  /// Replaces data, as above, with a temporary: `auto both = transaction{...}.create(...).set(...)`.
   transaction set(const std::string& path, std::string data, std::int32_t version = any_version) && {
     return std::move(set(path, std::move(data), version));
   }
+  /// Deletes a node, as above, with a temporary: `auto both = transaction{...}.create(...).set(...)`.
   transaction erase(const std::string& path, std::int32_t version = any_version) && {
     return std::move(erase(path, version));
   }
+  /// Asks that a node is there, as above, with a temporary: `auto both = transaction{...}.create(...).set(...)`.
   transaction check(const std::string& path, std::int32_t version = any_version) && {
     return std::move(check(path, version));
   }
+  /// Makes it repeatable, as above, with a temporary: `auto both = transaction{...}.create(...).set(...)`.
   transaction once(const std::string& marker) && { return std::move(once(marker)); }
 
   /// Sends the steps and waits for what becomes of them. Does not wait if the grant is over and there is no marker, not

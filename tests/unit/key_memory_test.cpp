@@ -47,7 +47,21 @@ struct forgetful_world {
 
   void answer_everything() {
     while (!client.opener->sent.empty()) {
-      for (auto& each : std::exchange(client.opener->sent, {})) client.opener->answers(each.id, answer(each.what));
+      for (auto& each : std::exchange(client.opener->sent, {})) {
+        tell_of_deletions(each.what);
+        client.opener->answers(each.id, answer(each.what));
+      }
+    }
+  }
+  /// As a server does, to who watches the nodes, or their parents.
+  void tell_of_deletions(const detail::request& what) {
+    const auto tell = [this](const std::string& path) {
+      client.opener->tells(detail::watch_event::deleted, path);
+      client.opener->tells(detail::watch_event::children_changed, detail::parent_of(path));
+    };
+    if (what.kind == operation::remove) tell(what.path);
+    for (const auto& each : what.steps) {
+      if (each.what == detail::step::operation::remove) tell(each.path);
     }
   }
   detail::reply answer(const detail::request& what) {
@@ -149,7 +163,7 @@ TEST_SUITE("allocations") {
       forgetful_world w{{.linger = 1ms}};
       w.busy = busy;
       w.settle();
-      for (int key = 0; key < count / 10; ++key) w.use(key);
+      for (int key = 0; key < count / 4; ++key) w.use(key);
       w.advance(1s);
       const auto before = memory(w);
       for (int key = 0; key < count; ++key) w.use(key);
