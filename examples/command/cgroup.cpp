@@ -61,7 +61,12 @@ std::optional<identity> parse(const std::string& name) {
   return name_of(who) == name ? std::optional{who} : std::nullopt;
 }
 
-bool lives(const identity& who) { return start_of(who.number) == std::optional{who.start}; }
+/// One that cannot be read may well live.
+bool lives(const identity& who) {
+  if (has_ended(who.number)) return false;
+  const auto start = start_of(who.number);
+  return !start || *start == who.start;
+}
 
 /// Where the groups of version 2 are mounted, and which part of them.
 struct hierarchy {
@@ -88,7 +93,7 @@ std::string group_of_this_process(const hierarchy& where) {
     if (!line.starts_with("0::")) continue;
     const auto path = line.substr(3);
     const auto root = where.root == "/" ? std::string{} : where.root;
-    if (path.starts_with("/..") || !path.starts_with(root)) break;
+    if (path.starts_with("/..") || !(path + '/').starts_with(root + '/')) break;
     return where.folder + path.substr(root.size());
   }
   throw no_cgroup{"the control group of this process is not among those that are mounted"};
@@ -116,7 +121,7 @@ void remove_below(const std::filesystem::path& folder) {
   ::rmdir(folder.c_str());
 }
 
-bool has_ended(const std::filesystem::path& folder) {
+bool is_without_processes(const std::filesystem::path& folder) {
   std::ifstream file{folder / "cgroup.events"};
   std::string word;
   int value = 0;
@@ -128,7 +133,10 @@ bool has_ended(const std::filesystem::path& folder) {
 
 using folders = std::vector<std::filesystem::path>;
 
-bool may_kill(const std::filesystem::path& group) { return ::access((group / "cgroup.kill").c_str(), W_OK) == 0; }
+bool is_mine(const std::filesystem::path& group) {
+  struct stat found {};
+  return ::stat(group.c_str(), &found) == 0 && found.st_uid == ::geteuid();
+}
 
 /// An extended attribute with the paths of the locks, a line each: no path has a line feed.
 constexpr const char* paths_of_run = "user.latchkey.paths";
@@ -149,7 +157,7 @@ void find_left_groups(const std::filesystem::path& below, unsigned long names, c
                       folders& found) {
   for_each_folder(below, [&](const std::filesystem::path& each) {
     const auto who = parse(each.filename());
-    const bool is_left = who && who->names == names && !lives(*who) && may_kill(each);
+    const bool is_left = who && who->names == names && !lives(*who) && is_mine(each);
     if (is_left && is_under_one_of(paths, each)) found.push_back(each);
     find_left_groups(each, names, paths, found);
   });
@@ -172,7 +180,9 @@ void kill_all_in(const std::filesystem::path& group) {
 
 cgroup::cgroup(const std::vector<std::string>& paths) {
   const auto self = ::getpid();
-  const identity who{namespace_of_processes(), self, start_of(self).value_or(0)};
+  const auto start = start_of(self);
+  if (!start) throw no_cgroup{"the processes of this host cannot be read in /proc"};
+  const identity who{namespace_of_processes(), self, *start};
   const auto parent = group_of_this_process(find_hierarchy());
   name_ = fmt::format("{}/{}", parent, name_of(who));
   const auto fail = [this](const char* what, int why) {
@@ -216,7 +226,7 @@ std::vector<std::string> end_left_cgroups(const std::vector<std::string>& paths,
   while (!left.empty()) {
     for (const auto& each : left) kill_all_in(each);
     std::erase_if(left, [](const std::filesystem::path& each) {
-      if (!has_ended(each)) return false;
+      if (!is_without_processes(each)) return false;
       remove_below(each);
       return true;
     });

@@ -29,8 +29,7 @@ constexpr std::chrono::nanoseconds longest_pause = 60s;
 class signals_in_turn {
  public:
   signals_in_turn() {
-    sigemptyset(&all_);
-    for (const int each : forwarded) sigaddset(&all_, each);
+    all_ = heard_signals();
     sigaddset(&all_, SIGCHLD);
     ::signal(SIGCHLD, SIG_DFL);
     if (::sigprocmask(SIG_BLOCK, &all_, &before_) != 0) throw failure("sigprocmask");

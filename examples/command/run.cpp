@@ -90,6 +90,12 @@ std::string_view name_of(outcome what) {
   return names.at(static_cast<std::size_t>(what));
 }
 
+void write_results(const run_options& how, const run_result& what) {
+  if (!how.report.empty()) write_file(how.report, report_of(what));
+  if (how.textfile.empty()) return;
+  write_file(how.textfile, metrics_of(what, how.textfile, std::chrono::system_clock::now()));
+}
+
 /// What wakes the one loop of this process, from any thread.
 class waker {
  public:
@@ -255,8 +261,15 @@ class runner {
     return how_.conflict_code;
   }
 
+  /// Of several locks the first that is held.
   std::string who_holds() const try {
-    return to_string(latchkey::queue_snapshot{*client_, how_.paths.front(), 2s});
+    std::string of_first;
+    for (const auto& each : how_.paths) {
+      const latchkey::queue_snapshot queue{*client_, each, 2s};
+      if (queue.holder_count() != 0) return to_string(queue);
+      if (of_first.empty()) of_first = to_string(queue);
+    }
+    return of_first;
   } catch (const latchkey::error& unknown) {
     return unknown.what();
   }
@@ -454,6 +467,7 @@ class runner {
     rest_after_command();
     if (what_ == outcome::lost) say(true, fmt::format("the lock was lost, or about to be: {}", why_lost()));
     held_for_ = boottime_clock::now() - taken_;
+    if (what_ == outcome::lost || held_.grant().loss()) lost_ = why_lost();
     held_.release();
     if (what_ == outcome::lost) return static_cast<int>(exit_code::lost);
     if (what_ == outcome::max_hold) return static_cast<int>(exit_code::max_hold);
@@ -480,7 +494,7 @@ class runner {
   /// Until something happens, or `until`.
   void await(time_point until) {
     std::array<pollfd, 3> all{pollfd{signals_.number(), POLLIN, 0}, pollfd{waker_.number(), POLLIN, 0},
-                              pollfd{guard_gone_ ? -1 : tree_.channel(), POLLIN, 0}};
+                              pollfd{guard_gone_ || empty_ ? -1 : tree_.channel(), POLLIN, 0}};
     int most = -1;
     if (until != never) {
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - boottime_clock::now()).count();
@@ -548,12 +562,11 @@ class runner {
                    .path = how_.paths.front(),
                    .waited = in_milliseconds(begun_to_hold - begun_),
                    .held = in_milliseconds(held_for_),
-                   .status = status_};
+                   .status = status_,
+                   .lost = lost_};
     if (taken_ != time_point{}) all.fence = fence_;
     if (client_) all.client = client_->metrics();
-    if (!how_.report.empty()) write_file(how_.report, report_of(all));
-    if (!how_.textfile.empty())
-      write_file(how_.textfile, metrics_of(all, how_.textfile, std::chrono::system_clock::now()));
+    write_results(how_, all);
   }
 
   const settings& with_;
@@ -574,6 +587,7 @@ class runner {
 
   time_point begun_{}, taken_{}, started_{};
   nanoseconds held_for_{};
+  std::string lost_;  // why
   time_point known_until_{};
   time_point max_hold_at_ = never;
   time_point kill_at_ = never;
@@ -647,19 +661,15 @@ run_end run_under_lock(settings with, const run_options& how) try {
   ::signal(SIGCHLD, SIG_DFL);  // who ignores it hears of no child's end
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throw failure("prctl");
   guarded_tree tree{what};
-  sigset_t ours;
-  sigemptyset(&ours);
-  for (const int each : forwarded) {
-    struct sigaction now {};
-    ::sigaction(each, nullptr, &now);
-    if (now.sa_handler != SIG_IGN) sigaddset(&ours, each);  // as with nohup
-  }
+  const auto ours = heard_signals();
   const descriptor signals{::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK)};
   if (signals.number() < 0) throw failure("signalfd");
   return runner{with, how, tree, signals, what.foreground, std::move(manager)}.run();
 } catch (const not_executable& wrong) {
   std::cerr << "latchkey: " << wrong.what() << '\n';
-  return {.code = static_cast<int>(wrong.code)};
+  const auto code = static_cast<int>(wrong.code);
+  write_results(how, {.outcome = name_of(outcome::not_started), .exit_code = code, .path = how.paths.front()});
+  return {.code = code};
 }
 
 }  // namespace command

@@ -53,6 +53,7 @@ std::string report_of(const run_result& what) {
                      {"path", printable(what.path)},
                      {"waited_ms", what.waited.count()},
                      {"held_ms", what.held.count()}};
+  if (!what.lost.empty()) all["lost"] = what.lost;
   if (what.fence) all["fence"] = to_string(*what.fence);
   if (what.status && WIFEXITED(*what.status)) all["status"] = WEXITSTATUS(*what.status);
   if (what.status && WIFSIGNALED(*what.status)) all["signal"] = WTERMSIG(*what.status);
@@ -76,6 +77,13 @@ std::string metrics_of(const run_result& what, const std::string& file, std::chr
 }
 
 void write_file(const std::string& name, const std::string& text) {
+  std::error_code ignored;
+  const auto kind = std::filesystem::symlink_status(name, ignored).type();
+  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) {
+    std::ofstream into{name, std::ios::app};
+    if (!(into << text << std::flush)) std::cerr << "latchkey: cannot write " << printable(name) << '\n';
+    return;
+  }
   const auto other = fmt::format("{}.{}", name, ::getpid());
   std::ofstream file{other, std::ios::trunc};
   file << text;

@@ -21,6 +21,7 @@ struct run_result {
   std::chrono::milliseconds held{};
   std::optional<latchkey::fencing_token> fence{};    ///< nothing: the lock was not taken
   std::optional<int> status{};                       ///< of the command, as of waitpid(2)
+  std::string lost{};                                ///< why the lock was lost; empty if it was not
   std::optional<latchkey::client_metrics> client{};  ///< nothing: there was none
 };
 
@@ -31,7 +32,8 @@ std::string report_of(const run_result& what);
 /// host together: so each number has the label `run`, the name of the file without what follows the dot.
 std::string metrics_of(const run_result& what, const std::string& file, std::chrono::system_clock::time_point now);
 
-/// In one step: others see the old file or the new one. Says so on the standard error if it cannot be written.
+/// In one step: others see the old file or the new one. What is no regular file, as a device or a link, is written into.
+/// Says so on the standard error if it cannot be written.
 void write_file(const std::string& name, const std::string& text);
 
 }  // namespace command

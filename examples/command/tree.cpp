@@ -105,8 +105,12 @@ std::vector<process> processes_below_me() {
 
 std::optional<unsigned long long> start_of(pid_t which) {
   const auto found = status_of(which);
-  if (!found || found->state == 'X' || found->state == 'Z') return std::nullopt;
-  return found->start;
+  return found ? std::optional{found->start} : std::nullopt;
+}
+
+bool has_ended(pid_t which) {
+  if (const auto found = status_of(which)) return found->state == 'X' || found->state == 'Z';
+  return ::kill(which, 0) != 0 && errno == ESRCH;
 }
 
 void signal_below_me(int signal) {

@@ -20,8 +20,10 @@ struct process {
 /// @returns all processes below this one that run, or are stopped.
 std::vector<process> processes_below_me();
 
-/// @returns when that process was started, in ticks since the boot; nothing if it has ended.
+/// @returns when that process was started, in ticks since the boot; nothing if that cannot be read.
 std::optional<unsigned long long> start_of(pid_t which);
+/// @returns whether it is known that there is no such process, or only what its parent has not taken in.
+bool has_ended(pid_t which);
 
 /// Sends each process below this one the signal.
 void signal_below_me(int signal);

@@ -24,6 +24,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <latchkey/mutex.hpp>
@@ -100,6 +101,8 @@ TEST_SUITE("latchkey run") {
       CHECK(first.hear() == "in");
       CHECK(ended_run{run_at(path, {"-n"}, {"true"})}.how == "exit code 1");
       CHECK(ended_run{run_at(other, {"-n"}, {"true"})}.how == "exit code 1");
+      const auto free = fresh_path();
+      CHECK(has(ended_run{run_at(free, {"-n", "--path", other}, {"true"})}.err, other + ": lock held by"));
       const ended_run any{run_at(other, {"--any", "--path", fresh_path()}, shell("echo $LATCHKEY_INDEX"))};
       CHECK(any.out == "1\n");
       first.signal(SIGTERM);
@@ -266,6 +269,55 @@ TEST_SUITE("latchkey run") {
     CHECK(report.at("exit_code") == 3);
     CHECK(report.at("status") == 3);
     CHECK(report.at("fence").get<std::string>().size() == 24);
+  }
+
+  TEST_CASE("the report of a command that is not there says so, and a link is written through") {
+    temporary_folder folder;
+    const auto file = (folder / "target").string();
+    const auto link = (folder / "link").string();
+    std::filesystem::create_symlink(file, link);
+    CHECK(end_of({"--report", link}, {"no-such-command-anywhere"}) == "exit code 127");
+    CHECK(std::filesystem::is_symlink(link));
+    std::ifstream text{file};
+    const auto report = json::parse(text);
+    CHECK(report.at("outcome") == "not-started");
+    CHECK(report.at("exit_code") == 127);
+  }
+
+  TEST_CASE("while --hold-for keeps the lock nothing is done") {
+    run one{run_at(fresh_path(), {"--hold-for", "1s"}, {"echo", "done"})};
+    CHECK(one.hear() == "done");
+    const auto ticks = [&] {
+      std::ifstream file{"/proc/" + std::to_string(one.pid()) + "/stat"};
+      std::string text;
+      std::getline(file, text);
+      std::istringstream rest{text.substr(text.rfind(')') + 2)};
+      std::string skipped;
+      for (int field = 3; field < 14; ++field) rest >> skipped;
+      long user = 0;
+      long system = 0;
+      rest >> user >> system;
+      return user + system;
+    };
+    long used = 0;
+    for (long now = ticks(); now != 0; now = ticks()) {
+      used = now;
+      std::this_thread::sleep_for(10ms);
+      if (processes_with("--hold-for") == 0) break;
+    }
+    CHECK(one.end() == "exit code 0");
+    CHECK(used < ::sysconf(_SC_CLK_TCK) / 4);
+  }
+
+  TEST_CASE("what is ignored at the beginning stays so, also with --restart") {
+    auto words = run_at(fresh_path(), {"--restart"}, shell("echo $LATCHKEY_FENCE; sleep 0.1"));
+    child_process one{with({"/usr/bin/env", "--ignore-signal=HUP", LATCHKEY_COMMAND}, words)};
+    CHECK(one.hear(time_to_end));
+    one.signal(SIGHUP);
+    CHECK(one.hear(time_to_end));
+    CHECK(one.hear(time_to_end));
+    one.signal(SIGTERM);
+    CHECK(one.wait(time_to_end) != "exit code 129");
   }
 
   TEST_CASE("the metrics of two jobs do not collide in one folder") {
