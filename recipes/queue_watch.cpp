@@ -39,8 +39,8 @@ queue_watch::queue_watch(std::shared_ptr<client_core> core, std::string path,
 void queue_watch::look() {
   anew();
   if (!connected()) return;
-  watch({.kind = operation::children, .path = absolute()}, &queue_watch::on_listed, &queue_watch::look,
-        urgency::background);
+  watch_or_look({.kind = operation::children, .path = absolute()}, &queue_watch::on_listed, &queue_watch::look,
+                urgency::background);
 }
 
 void queue_watch::on_listed(const reply& listed) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/rules.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include <latchkey/error.hpp>
 
+#include "base/node_name.hpp"
 #include "base/path.hpp"
 
 namespace latchkey::detail {
@@ -43,11 +45,25 @@ const rule& rule_of(contender_kind kind) noexcept { return *all_rules[static_cas
 
 const rule& counting_rule() noexcept { return counted; }
 
+namespace {
+
+/// A marker and a number, alone or behind a uuid.
+bool looks_like_entry(std::string_view name) {
+  return std::any_of(locking.begin(), locking.end(), [name](const rule* each) {
+    const auto size = each->marker.size() + 10;
+    if (name.size() < size || !number_after(each->marker, name)) return false;
+    return name.size() == size || name.starts_with("_c_");
+  });
+}
+
+}  // namespace
+
 void require_lock_path(std::string_view path) {
   validate_lock_path(path);
   for (auto rest = path; rest.size() > 1; rest = rest.substr(0, rest.rfind('/'))) {
     const auto name = last_component(rest);
-    if (!parse_contender(name)) continue;
+    // Of parents those alone that look as the entries that are made: "release-1764230400" is none.
+    if (rest.size() == path.size() ? !parse_contender(name) : !looks_like_entry(name)) continue;
     throw error{
         errc::bad_path,
         fmt::format("\"{}\" is the name of a contender's entry: a lock at its parent would wait for it for ever; "

@@ -53,12 +53,12 @@ void leader_watch::list(bool watching) {
     self.see({.known = true});
   };
   if (!watching) return ask(std::move(children), on_listed, urgency::background);
-  watch(std::move(children), on_listed, &leader_watch::look, urgency::background);
+  watch_or_look(std::move(children), on_listed, &leader_watch::look, urgency::background);
 }
 
 void leader_watch::read(const std::string& name) {
   anew();
-  watch(
+  watch_or_look(
       {.kind = operation::get, .path = join(absolute(), name)},
       [](leader_watch& self, const reply& read) {
         if (read.code == reply_code::no_node) return self.look();

@@ -103,7 +103,8 @@ bool inquiry::is_answered(std::size_t index) const noexcept {
 
 std::size_t inquiry::window() const noexcept {
   const auto by_size = largest_ == 0 ? most_at_once : std::max<std::size_t>(1, most_bytes / largest_);
-  const auto by_answers = core_.lease_keeper().holders() == 0 ? most_at_once : first_window + answered_;
+  const auto by_answers =
+      core_.lease_keeper().holders() == 0 && core_.own_nodes().empty() ? most_at_once : first_window + answered_;
   return std::min({most_at_once, by_answers, by_size});
 }
 

@@ -32,11 +32,11 @@ std::string predecessor::own_name() const { return std::string{last_component(wh
 
 /// One watch, so no herd. `get`, since an `exists` watch on a missing node would stay for ever.
 void predecessor::watch() {
-  conversation::watch({.kind = operation::get, .path = join(*path_, name_)}, &predecessor::on_read,
-                      [](predecessor& self, watch_event event) {
-                        if (event == watch_event::deleted) return self.gone();
-                        if (self.who_ != nullptr) self.watch();  // only its data has changed
-                      });
+  watch_or_look({.kind = operation::get, .path = join(*path_, name_)}, &predecessor::on_read,
+                [](predecessor& self, watch_event event) {
+                  if (event == watch_event::deleted) return self.gone();
+                  if (self.who_ != nullptr) self.watch();  // only its data has changed
+                });
 }
 
 void predecessor::on_read(const reply& read) {

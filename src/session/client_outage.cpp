@@ -36,7 +36,8 @@ time_point client_core::end_of_try(duration most) const {
 
 std::string client_core::advice() const {
   if (auto why = session_.failure(); !why.empty()) return why;
-  if (const auto error = why_no_socket()) {
+  if (const auto error = why_no_socket();
+      error == std::errc::too_many_files_open || error == std::errc::too_many_files_open_in_system) {
     return fmt::format("no socket can be opened ({}): raise the limit of open files (ulimit -n)", error.message());
   }
   if (session_.is_turned_away()) {

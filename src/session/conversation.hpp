@@ -40,26 +40,33 @@ class conversation : public std::enable_shared_from_this<Self> {
     core_.session().submit(std::move(what), unless_stale(std::move(then)), how);
   }
 
-  /// As `ask`, with a watch. @param changed called with `Self&`, and with the event if it wants that, when the watch
-  /// fires. If there are too many watches already, it is called after a pause instead, as if the data had changed.
+  /// As `ask`, with a watch. @param changed called with `Self&`, and with the event if it wants that, when the watch fires
   template <class Answered, class Changed>
   void watch(request what, Answered then, Changed changed, urgency how = urgency::call) {
-    const auto tell = [changed](Self& self, watch_event event) {
-      self.conversation::watch_ = {};
-      if constexpr (std::is_invocable_v<const Changed&, Self&, watch_event>) {
-        std::invoke(changed, self, event);
-      } else {
-        std::invoke(changed, self);
-      }
-    };
-    auto& session = core_.session();
+    watch_ = core_.session().submit(std::move(what), unless_stale(std::move(then)),
+                                    unless_stale([changed](Self& self, watch_event event) {
+                                      self.conversation::watch_ = {};
+                                      self.conversation::tell(changed, event);
+                                    }),
+                                    how);
+  }
+  /// As `watch`, but if there are too many watches already, it asks without one, and `changed` is called a pause after the
+  /// answer, as if the data had changed. Not for what must be told of each change before an answer that comes later.
+  template <class Answered, class Changed>
+  void watch_or_look(request what, Answered then, Changed changed, urgency how = urgency::call) {
     const bool is_view = how == urgency::background;
-    if (!session.may_watch(what.path, is_view ? watch_room::spare : watch_room::needed)) {
-      after(is_view ? session.info().timeout : session.info().timeout / 4,
-            [tell](Self& self) { tell(self, watch_event::changed); });
-      return ask(std::move(what), std::move(then), how);
+    if (core_.session().may_watch(what.path, is_view ? watch_room::spare : watch_room::needed)) {
+      core_.monitor().cancel(pause_);
+      return watch(std::move(what), std::move(then), std::move(changed), how);
     }
-    watch_ = session.submit(std::move(what), unless_stale(std::move(then)), unless_stale(tell), how);
+    const auto timeout = core_.session().info().timeout;
+    ask(
+        std::move(what),
+        [then, changed, pause = is_view ? timeout : timeout / 4](Self& self, const reply& answer) {
+          if (answer.code == reply_code::ok) self.conversation::look_after(pause, changed);
+          std::invoke(then, self, answer);
+        },
+        how);
   }
   bool watching() const noexcept { return watch_.number != 0; }
   /// Ends the watch, and nothing else.
@@ -76,6 +83,23 @@ class conversation : public std::enable_shared_from_this<Self> {
   }
 
  private:
+  template <class Changed>
+  void tell(const Changed& changed, watch_event event) {
+    auto& self = static_cast<Self&>(*this);
+    if constexpr (std::is_invocable_v<const Changed&, Self&, watch_event>) {
+      std::invoke(changed, self, event);
+    } else {
+      std::invoke(changed, self);
+    }
+  }
+  template <class Changed>
+  void look_after(duration pause, Changed changed) {
+    after(pause, [pause, changed](Self& self) {
+      if (!self.conversation::connected()) return self.conversation::look_after(pause, changed);
+      self.conversation::tell(changed, watch_event::changed);
+    });
+  }
+
   template <class Callable>
   auto unless_stale(Callable what) {
     return detail::unless_stale{this->weak_from_this(), static_cast<std::uint64_t Self::*>(&conversation::step_),

@@ -100,6 +100,7 @@ void own_nodes::read_due() {
     if (reads_.size() >= most_reads) return;  // the next answer goes on
     if (!affordable(*first_)) {
       starved_ = true;
+      if (!timer_) read_later(now + session_.info().timeout / 4);  // others may go without a word
       return;
     }
     auto& who = *first_;

@@ -147,7 +147,10 @@ void session::send(waiting next) {
 /// Those that are not waited for any more are withdrawn. Who is told of that may ask for something else: it is sent in
 /// its turn by the outermost call, so that no chain of them needs more of the stack.
 void session::send_waiting() {
-  if (std::exchange(sending_, true)) return;
+  if (sending_) return;
+  sending_ = true;
+  const auto end = [](bool* sending) { *sending = false; };
+  const std::unique_ptr<bool, decltype(end)> at_end{&sending_, end};
   const auto may_go = [this](const waiting& each) { return !is_held_back(each); };
   while (true) {
     while (!stale_.empty()) {
@@ -163,7 +166,6 @@ void session::send_waiting() {
       send(std::move(*next));
     }
   }
-  sending_ = false;
 }
 
 void session::not_sent(waiting& what, reply_code code) {

@@ -63,9 +63,15 @@ TEST_CASE("no lock is made at a path, or for a key, that is named as an entry is
     CHECK(is_refused([&] { any_lock lock(owner, {"/b", path}); }));
     CHECK(is_refused([&] { (void)keys.lock(name); }));
     CHECK(striped.lock(name));
-    CHECK(is_refused([&] { mutex lock(owner, path + "/lock"); }));  // which would make its parent
-    CHECK(is_refused([&] { queue_view view(owner, path, [](const auto&) {}); }));
     CHECK_FALSE(is_refused([&] { queue_snapshot look(owner, path); }));
+  }
+  // Which would make its parent.
+  for (const auto* path : {"/a/lock-0000000000/b", "/a/_c_5f3c-lock-0000000001/b/c", "/a/__WRIT__2147483647/b"}) {
+    CHECK(is_refused([&] { mutex lock(owner, path); }));
+    CHECK(is_refused([&] { queue_view view(owner, path); }));
+  }
+  for (const auto* path : {"/deploy/release-1764230400/migrate", "/yard/block-0000000042/door", "/a/x-lock-1/b"}) {
+    CHECK_FALSE(is_refused([&] { mutex lock(owner, path); }));
   }
   for (const std::string name : other_names) {
     CAPTURE(name);
