@@ -52,7 +52,7 @@ bool looks_like_entry(std::string_view name) {
   return std::any_of(locking.begin(), locking.end(), [name](const rule* each) {
     const auto size = each->marker.size() + 10;
     if (name.size() < size || !number_after(each->marker, name)) return false;
-    return name.size() == size || name.starts_with("_c_");
+    return name.size() == size || name[name.size() - size - 1] == '-';
   });
 }
 
