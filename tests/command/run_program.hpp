@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -64,8 +63,9 @@ inline int processes_with(const std::string& text) {
   int count = 0;
   for (const auto& each : std::filesystem::directory_iterator{"/proc"}) {
     std::ifstream file{each.path() / "cmdline"};
-    const std::string line{std::istreambuf_iterator<char>{file}, {}};
-    count += has(line, text) ? 1 : 0;
+    bool found = false;  // a process may end meanwhile: then nothing more is read
+    for (std::string word; std::getline(file, word, '\0');) found = found || has(word, text);
+    count += found ? 1 : 0;
   }
   return count;
 }
