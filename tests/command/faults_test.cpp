@@ -98,35 +98,46 @@ class starved {
   std::jthread starving_;
 };
 
+/// A run whose command writes, behind a network that may fail.
+struct first_run {
+  /// @param how its tree is contained
+  explicit first_run(const std::string& how)
+      : first{with({"run", "-c", network.connect_string(), "-T", "2s", "--path", path, "--contain", how, "--"},
+                   command)} {
+    REQUIRE(written.has_writers(1));
+    guard = child_named(first.pid(), "latchkey-guard");
+    REQUIRE(guard > 0);
+  }
+
+  const std::string path = fresh_path();
+  const temporary_folder folder{};
+  const std::string file = (folder / "scroll").string();
+  const scroll written{file};
+  proxy network{servers().addresses()};
+  const arguments command{LATCHKEY_SCRIBE, file};
+  run first;
+  int guard = 0;
+};
+
 }  // namespace
 
 TEST_SUITE("latchkey run under faults") {
   TEST_CASE("the command is dead before the next has the lock") {
-    const auto path = fresh_path();
-    temporary_folder folder;
-    const auto file = (folder / "scroll").string();
-    const scroll written{file};
-    proxy network{servers().addresses()};
-    const arguments command{LATCHKEY_SCRIBE, file};
-    const arguments first_run{"run", "-c", network.connect_string(), "-T", "2s", "--path", path, "--contain", "tree"};
-    run first{with(with(first_run, {"--"}), command)};
-    REQUIRE(written.has_writers(1));
-    const int main_process = first.pid();
-    const int guard = child_named(main_process, "latchkey-guard");
-    REQUIRE(guard > 0);
-    run second{run_at(path, {"-T", "2s", "--contain", "tree"}, command)};
+    first_run w{"tree"};
+    const int main_process = w.first.pid();
+    run second{run_at(w.path, {"-T", "2s", "--contain", "tree"}, w.command)};
     client owner{servers().connect_string(), quiet()};
-    REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
+    REQUIRE(eventually([&] { return contenders_at(owner, w.path) == 2; }));
 
     std::string expected = "exit code 75";
-    SUBCASE("its client is cut off") { network.black_hole(); }
-    SUBCASE("what its client sends does not arrive") { network.black_hole_to_servers(); }
-    SUBCASE("what is sent to its client does not arrive") { network.black_hole_to_clients(); }
+    SUBCASE("its client is cut off") { w.network.black_hole(); }
+    SUBCASE("what its client sends does not arrive") { w.network.black_hole_to_servers(); }
+    SUBCASE("what is sent to its client does not arrive") { w.network.black_hole_to_clients(); }
     SUBCASE("the runner gets the processor for moments only, and is cut off") {
       const starved hungry{main_process};
       CHECK(hungry.for_rounds(20));
-      network.black_hole();
-      CHECK(written.has_writers(2));
+      w.network.black_hole();
+      CHECK(w.written.has_writers(2));
     }
     SUBCASE("the runner is killed") {
       ::kill(main_process, SIGKILL);
@@ -134,12 +145,12 @@ TEST_SUITE("latchkey run under faults") {
     }
     SUBCASE("the runner is stopped past its lease, and goes on") {
       ::kill(main_process, SIGSTOP);
-      CHECK(written.has_writers(2));
+      CHECK(w.written.has_writers(2));
       ::kill(main_process, SIGCONT);
     }
     SUBCASE("the group of the runner is stopped past its lease, and goes on") {
       ::kill(-main_process, SIGSTOP);
-      CHECK(written.has_writers(2));
+      CHECK(w.written.has_writers(2));
       ::kill(-main_process, SIGCONT);
     }
     SUBCASE("the group of the runner is killed") {
@@ -147,60 +158,50 @@ TEST_SUITE("latchkey run under faults") {
       expected = "signal 9";
     }
     SUBCASE("the guard is killed") {
-      ::kill(guard, SIGKILL);
+      ::kill(w.guard, SIGKILL);
       expected = "exit code 125";
     }
     SUBCASE("the guard is stopped, and its client is cut off") {
-      ::kill(guard, SIGSTOP);
-      network.black_hole();
+      ::kill(w.guard, SIGSTOP);
+      w.network.black_hole();
     }
-    CHECK(written.has_writers(2));
-    const auto gap = written.least_gap();
+    CHECK(w.written.has_writers(2));
+    const auto gap = w.written.least_gap();
     MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
     CHECK(gap > 0);
-    CHECK(first.end() == expected);
+    CHECK(w.first.end() == expected);
     second.signal(SIGTERM);  // the scribe ignores it
-    network.heal();
-    const queue_snapshot seen{owner, path};
-    for (const auto& who : seen.contenders()) evict(owner, path, who.node);
+    w.network.heal();
+    const queue_snapshot seen{owner, w.path};
+    for (const auto& who : seen.contenders()) evict(owner, w.path, who.node);
     CHECK(second.end() == "exit code 75");
-    CHECK(eventually([&] { return contenders_at(owner, path) == 0; }));
+    CHECK(eventually([&] { return contenders_at(owner, w.path) == 0; }));
   }
 
   TEST_CASE(
       "the command is dead before the next has the lock, in a control group also if runner and guard are killed") {
     if (!has_cgroups()) return;
-    const auto path = fresh_path();
-    temporary_folder folder;
-    const auto file = (folder / "scroll").string();
-    const scroll written{file};
-    proxy network{servers().addresses()};
-    const arguments command{LATCHKEY_SCRIBE, file};
-    const arguments first_run{"run", "-c", network.connect_string(), "-T", "2s", "--path", path, "--contain", "cgroup"};
-    run first{with(with(first_run, {"--"}), command)};
-    REQUIRE(written.has_writers(1));
-    const int guard = child_named(first.pid(), "latchkey-guard");
-    REQUIRE(guard > 0);
+    first_run w{"cgroup"};
     std::optional<run> second;
     client owner{servers().connect_string(), quiet()};
     std::string expected = "signal 9";
     const auto kill_both = [&] {
-      ::kill(guard, SIGSTOP);  // it does not kill what it guards
-      ::kill(first.pid(), SIGKILL);
-      ::kill(guard, SIGKILL);
+      ::kill(w.guard, SIGSTOP);  // it does not kill what it guards
+      ::kill(w.first.pid(), SIGKILL);
+      ::kill(w.guard, SIGKILL);
     };
     SUBCASE("while the next waits") {
-      second.emplace(run_at(path, {"-T", "2s"}, command));
-      REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
+      second.emplace(run_at(w.path, {"-T", "2s"}, w.command));
+      REQUIRE(eventually([&] { return contenders_at(owner, w.path) == 2; }));
       kill_both();
     }
     SUBCASE("before the next begins to wait") {
       kill_both();
-      CHECK(eventually([&] { return processes_with(file) == 1; }));  // the grandchild goes on
-      second.emplace(run_at(path, {"-T", "2s", "-n"}, {"true"}));
+      CHECK(eventually([&] { return processes_with(w.file) == 1; }));  // the grandchild goes on
+      second.emplace(run_at(w.path, {"-T", "2s", "-n"}, {"true"}));
       CHECK(second->end() == "exit code 1");
-      CHECK(processes_with(file) == 0);
-      second.emplace(run_at(path, {"-T", "2s"}, command));
+      CHECK(processes_with(w.file) == 0);
+      second.emplace(run_at(w.path, {"-T", "2s"}, w.command));
     }
     SUBCASE("before another user begins to wait, who may not kill it") {
       kill_both();
@@ -209,28 +210,28 @@ TEST_SUITE("latchkey run under faults") {
       if (may.wait(time_to_end) == "exit code 0") {
         child_process other{with(with(as_nobody, {LATCHKEY_COMMAND}), run_at(fresh_path(), {"-n"}, {"true"}))};
         CHECK(other.wait(time_to_end) == "exit code 0");
-        CHECK(processes_with(file) == 1);
+        CHECK(processes_with(w.file) == 1);
       } else {
         MESSAGE("not run: there is no other user who may run the command");
       }
-      second.emplace(run_at(path, {"-T", "2s"}, command));
+      second.emplace(run_at(w.path, {"-T", "2s"}, w.command));
     }
     SUBCASE("the runner alone is killed") {
-      second.emplace(run_at(path, {"-T", "2s"}, command));
-      ::kill(first.pid(), SIGKILL);
+      second.emplace(run_at(w.path, {"-T", "2s"}, w.command));
+      ::kill(w.first.pid(), SIGKILL);
     }
     SUBCASE("its client is cut off") {
-      second.emplace(run_at(path, {"-T", "2s"}, command));
-      network.black_hole();
+      second.emplace(run_at(w.path, {"-T", "2s"}, w.command));
+      w.network.black_hole();
       expected = "exit code 75";
     }
-    CHECK(written.has_writers(2));
-    const auto gap = written.least_gap();
+    CHECK(w.written.has_writers(2));
+    const auto gap = w.written.least_gap();
     MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
     CHECK(gap > 0);
-    CHECK(first.end() == expected);
-    const queue_snapshot seen{owner, path};
-    for (const auto& who : seen.contenders()) evict(owner, path, who.node);
+    CHECK(w.first.end() == expected);
+    const queue_snapshot seen{owner, w.path};
+    for (const auto& who : seen.contenders()) evict(owner, w.path, who.node);
     CHECK(second->end() == "exit code 75");
   }
 
