@@ -99,10 +99,8 @@ std::string group_of_this_process(const hierarchy& where) {
   throw no_cgroup{"the control group of this process is not among those that are mounted"};
 }
 
-/// @returns an `errno`, or 0.
-int write_to(int file, std::string_view text) noexcept {
-  return ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : errno;
-}
+/// @param killer the file cgroup.kill of a group
+void kill_by(const descriptor& killer) noexcept { static_cast<void>(!::write(killer.number(), "1", 1)); }
 
 /// Calls `take` with each folder in that one. What vanishes meanwhile is left out.
 template <class Callable>
@@ -173,7 +171,7 @@ folders left_groups(const std::vector<std::string>& paths) try {
 
 void kill_all_in(const std::filesystem::path& group) {
   const descriptor killer{::open((group / "cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC)};
-  if (killer.number() >= 0) static_cast<void>(write_to(killer.number(), "1"));
+  if (killer.number() >= 0) kill_by(killer);
 }
 
 }  // namespace
@@ -214,7 +212,7 @@ pid_t cgroup::fork_into() const noexcept {
   return static_cast<pid_t>(::syscall(SYS_clone3, &how, sizeof how));
 }
 
-void cgroup::kill() const noexcept { static_cast<void>(write_to(killer_.number(), "1")); }
+void cgroup::kill() const noexcept { kill_by(killer_); }
 
 void cgroup::remove() const noexcept try { remove_below(name_); } catch (...) {  // the next run finds it
 }
