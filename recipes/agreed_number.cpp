@@ -8,6 +8,7 @@
 
 #include "base/escape.hpp"
 #include "base/path.hpp"
+#include "queue/inquiry.hpp"
 #include "queue/refusal.hpp"
 
 namespace latchkey::detail {
@@ -119,14 +120,15 @@ void agreed_number::send(request what) {
   });
 }
 
-/// The number may have been changed before the call began, and the server of this client may not know yet.
+/// The node may have been changed before the call began, and the server of this client may not know yet.
 void agreed_number::on_number(const reply& read, bool synced) {
   const auto found = what_.read(read.data);
-  if (found && what_.may_change && !met_ && *found != number_ && !synced) {
-    core().session().submit({.kind = operation::sync, .path = absolute_}, [](const reply&) {});
+  const bool fits = found && (*found == number_ || (met_ && what_.may_change));
+  if (!fits && !synced) {
+    core().session().submit(barrier(absolute_), [](const reply&) {});
     return read_record(true);
   }
-  if (!found || (*found != number_ && !(met_ && what_.may_change))) {
+  if (!fits) {
     return fail({errc::contract_mismatch,
                  fmt::format("its node says {}, and this object was made with {}; {}", escaped(read.data.substr(0, 64)),
                              what_.record(number_), found ? what_.way_out : what_.of_others),

@@ -74,7 +74,7 @@ class search {
     }
     std::vector<detail::request> requests;
     // What was committed before the call is shown.
-    if (first) requests.push_back({.kind = detail::operation::sync, .path = core_.absolute(paths.front())});
+    if (first) requests.push_back(detail::barrier(core_.absolute(paths.front())));
     for (const auto& path : paths)
       requests.push_back({.kind = detail::operation::children, .path = core_.absolute(path)});
     auto answers = detail::inquire(core_, root_, std::move(requests), detail::time_until(end_, core_.monitor().now()),

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,11 +74,14 @@ class path_watch : public session_observer, public conversation<Self> {
   /// The path is there.
   void found_path() {
     refused_ = false;
-    creates_.end();
+    if (!found_) found_ = core_->monitor().now();
   }
 
   /// A new container is not deleted before it has had a child. A client without permission to create it polls.
   void on_missing() {
+    // A path that stood for a while was not deleted because of its creation.
+    const auto found = std::exchange(found_, std::nullopt);
+    if (found && core_->monitor().now() - *found >= repetition::longest_pause) creates_.end();
     const auto pause = std::exchange(refused_, false) ? std::nullopt : creates_.next();
     if (pause == duration::zero()) return make_path();
     if (pause) return this->after(*pause, &path_watch::make_path);
@@ -133,7 +137,8 @@ class path_watch : public session_observer, public conversation<Self> {
   const view_words words_;
   std::uint64_t observing_ = 0;
   Sighting seen_;
-  bool refused_ = false;  // the creation of the path
+  bool refused_ = false;             // the creation of the path
+  std::optional<time_point> found_;  // since when the path is there
   repetition creates_;
   const std::shared_ptr<audience<Sighting>> audience_;
 };

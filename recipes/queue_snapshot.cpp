@@ -56,9 +56,7 @@ std::vector<candidate> list(detail::client_core& core, const std::string& path, 
   const auto absolute = core.absolute(path);
   const auto end = detail::deadline_after(core.monitor().now(), timeout);
   const auto listed = detail::inquire(
-      core, path,
-      {{.kind = detail::operation::sync, .path = absolute}, {.kind = detail::operation::children, .path = absolute}},
-      timeout);
+      core, path, {detail::barrier(absolute), {.kind = detail::operation::children, .path = absolute}}, timeout);
   const auto& children = listed.back().children;
   const auto queue = in_order(children);
   if (std::find(children.begin(), children.end(), permit_folder.substr(0, permit_folder.size() - 1)) == children.end())
@@ -205,9 +203,7 @@ bool evict(client& through, const std::string& path, const std::string& node,
   detail::validate_path(absolute);
   // Read first: after a lost reply, a deletion that finds nothing may be the second one.
   const auto read = detail::inquire(
-      core, path,
-      {{.kind = detail::operation::sync, .path = absolute}, {.kind = detail::operation::get, .path = absolute}},
-      timeout);
+      core, path, {detail::barrier(absolute), {.kind = detail::operation::get, .path = absolute}}, timeout);
   if (read.back().code == detail::reply_code::no_node) return false;
   detail::inquire(core, path, {{.kind = detail::operation::remove, .path = absolute}},
                   detail::time_until(end, core.monitor().now()));

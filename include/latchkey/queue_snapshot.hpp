@@ -42,10 +42,9 @@ struct contender {
 LATCHKEY_EXPORT std::string_view to_string(contender::kind kind) noexcept;
 
 /// The queue of one lock path at one moment, a value: holders first, then waiters, in the order of the queue. It shows
-/// every change that was committed before the call, unless its server is a leader that has lost its quorum and has not
-/// noticed yet. For a semaphore: one holder for each permit, then the waiters.
+/// every change that was committed before the call. For a semaphore: one holder for each permit, then the waiters.
 ///
-/// Cost: one `sync`, one list, and one read per contender; two lists and one read more at the path of a semaphore. At
+/// Cost: one transaction without a change, one list, and one read per contender; two lists and one read more at the path of a semaphore. At
 /// most 64 reads are under way at a time, fewer when the nodes have much data, so that the locks of this client are not
 /// delayed.
 ///

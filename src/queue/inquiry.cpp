@@ -29,7 +29,7 @@ std::string_view permission_for(operation kind) noexcept {
     case operation::get:
     case operation::get_acl:
     case operation::sync:
-    case operation::transact:  // which only checks
+    case operation::transact:  // a barrier, which only checks
       break;
   }
   return "the permission r";
@@ -95,10 +95,10 @@ void inquiry::send_again() {
   connection_ = core_.after_pause(pause, [self = shared_from_this()] { self->send(); });
 }
 
-/// A sync is of use only to the list behind it, over the same connection: it goes along when that is sent again.
+/// A barrier is of use only to the read behind it, over the same connection: it goes along when that is sent again.
 bool inquiry::is_answered(std::size_t index) const noexcept {
   if (!answers_[index]) return false;
-  return what_[index].kind != operation::sync || index + 1 == what_.size() || is_answered(index + 1);
+  return what_[index].kind != operation::transact || index + 1 == what_.size() || is_answered(index + 1);
 }
 
 std::size_t inquiry::window() const noexcept {

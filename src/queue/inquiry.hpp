@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/repetition.hpp"
@@ -18,6 +19,13 @@ namespace latchkey::detail {
 /// What becomes of a request whose node is missing: that is told, or the path is created. With `tell_denied` it is told,
 /// too, that access is denied; otherwise the inquiry fails.
 enum class if_missing : std::uint8_t { tell, create, tell_denied };
+
+/// @returns what goes in front of a read, so that it shows all that was committed before. A transaction: a `sync` is not
+/// enough at the leader, which tells its followers of a commit before it has applied that itself, and does not let a
+/// `sync` of its own clients wait (HAZARDS S12).
+inline request barrier(std::string absolute) {
+  return {.kind = operation::transact, .steps = {{.path = std::move(absolute)}}};
+}
 
 /// Requests that may be repeated, sent again after outages and in new sessions until all are answered. Never more than
 /// `most_at_once` are under way, and fewer when their answers are large, so that the proofs of this client's grants are

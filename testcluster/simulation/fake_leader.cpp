@@ -227,6 +227,7 @@ write_result fake_leader::append(commit what) {
       .code = reply_code::ok, .path = what.path, .stat = {}, .results = {}, .position = log_.size() + 1};
   if (const auto* node = tree_.find(what.path); node && what.path != 0) result.stat = to_stat(*node, plan_.epoch);
   count(what);
+  if (what.session != 0) session(what.session).last_position = result.position;
   log_.push_back(std::move(what));
   committed_();
   return result;

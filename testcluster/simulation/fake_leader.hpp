@@ -35,7 +35,8 @@ struct ensemble_session {
   std::int64_t id = 0;
   duration timeout{};  ///< that it was created with: a new leader knows no other
   time_point expires;
-  bool over = false;  ///< expired or closed
+  bool over = false;              ///< expired or closed
+  std::size_t last_position = 0;  ///< in the log, behind its last transaction
   /// By server: the timeout of a touch that it has not passed on yet; zero: there is none.
   std::array<duration, most_servers> touched_at{};
   std::vector<path_id> ephemerals;

@@ -21,8 +21,7 @@ fake_server::fake_server(simulation& time, const path_table& paths, fake_leader&
 void fake_server::on_commit() {
   const auto& log = leader_.log();
   if (log.size() > 1 && log[log.size() - 2].continues) return due_.push_back(due_.back());
-  const auto lag = std::max(plan_.lag.draw(time_.random()), own_lag_.draw(time_.random()));
-  const auto due = time_.now() + (is_leader_ ? duration::zero() : lag);
+  const auto due = time_.now() + std::max(plan_.lag.draw(time_.random()), own_lag_.draw(time_.random()));
   due_.push_back(due_.empty() ? due : std::max(due, due_.back()));
   schedule();
 }
@@ -166,12 +165,10 @@ void fake_server::send_due_ping() {
 }
 
 void fake_server::answer_sync(std::size_t position, std::function<void()> arrived) {
-  auto act = [this, position, arrived = std::move(arrived)] {
+  send_from_leader(position, [this, position, arrived = std::move(arrived)] {
     catch_up(position);
     arrived();
-  };
-  if (is_leader_) return time_.after({}, std::move(act));
-  send_from_leader(position, std::move(act));
+  });
 }
 
 void fake_server::send_from_leader(std::size_t position, std::function<void()> arrived) {

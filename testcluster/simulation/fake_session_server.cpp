@@ -106,6 +106,11 @@ void fake_session::forward() {
 void fake_session::decide(packet& asked) {
   if (asked.is_sync()) {
     asked.outcome = ensemble_.leader().process(*session_, asked.what);
+    if (server_->is_leader()) {  // which waits for the session's own transactions only (CommitProcessor.needCommit)
+      asked.outcome.position = session_->last_position;
+      asked.decided = true;
+      return;
+    }
     return server_->answer_sync(asked.outcome.position, [this, connection = connection_] { on_synced(connection); });
   }
   asked.decided = true;

@@ -117,9 +117,7 @@ TEST_SUITE("careless user") {
     w.taken("/q", {}, contender_kind::lock);
     const auto node = "/q/" + w.ensemble.children("/q").front();
     SUBCASE("snapshots") {
-      w.check([&] {
-        w.ask("/q", {{.kind = operation::sync, .path = "/q"}, {.kind = operation::children, .path = "/q"}});
-      });
+      w.check([&] { w.ask("/q", {detail::barrier("/q"), {.kind = operation::children, .path = "/q"}}); });
     }
     SUBCASE("questions") {
       w.check([&] { w.ask(node, {detail::question_about(node)}); });

@@ -17,6 +17,7 @@ namespace latchkey::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using detail::barrier;
 using detail::inquiry;
 using detail::operation;
 using detail::reply_code;
@@ -183,9 +184,9 @@ TEST_SUITE("inquiry") {
     for (const auto& each : w.opener->closings) each();
   }
 
-  TEST_CASE("a list is asked for again together with its sync") {
+  TEST_CASE("a list is asked for again together with its barrier") {
     asking_client w;
-    const auto asked = w.start({{.kind = operation::sync, .path = "/q"}, {.kind = operation::children, .path = "/q"}});
+    const auto asked = w.start({barrier("/q"), {.kind = operation::children, .path = "/q"}});
     w.answer_one();
     w.opener->sent.clear();
     w.opener->disconnects();
@@ -194,9 +195,10 @@ TEST_SUITE("inquiry") {
     w.advance(1ms);
     std::vector<operation> again;
     for (const auto& each : w.opener->sent) {
-      if (each.what.path == "/q") again.push_back(each.what.kind);
+      const auto& path = each.what.steps.empty() ? each.what.path : each.what.steps.front().path;
+      if (path == "/q") again.push_back(each.what.kind);
     }
-    CHECK(again == std::vector{operation::sync, operation::children});
+    CHECK(again == std::vector{operation::transact, operation::children});
     w.opener->answers_everything();
     CHECK(asked->wait()->size() == 2);
   }

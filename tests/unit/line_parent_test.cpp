@@ -95,6 +95,7 @@ TEST_SUITE("line and parent") {
     const auto taken = w.take_over();
     w.ensemble.set_counter("/q", static_cast<int>(number) + 1);
     const auto held = line.current(1, mode);
+    w.time.run_for(1ms);  // the server shows the new node
     const auto d = line.enter(2, mode);
     REQUIRE(w.eventually([&] { return w.nodes().size() == 2; }));
     w.time.run_for(2ms);

@@ -230,6 +230,7 @@ TEST_SUITE("oversized requests") {
     for (int i = 0; i < 100; ++i) {
       const auto path = "/watched" + std::to_string(i) + std::string(100, 'x');
       w.ensemble.create(path);
+      w.time.run_for(2ms);
       w.one.run([&] {
         w.one.core()->session().submit(
             {.kind = operation::get, .path = path}, [](detail::reply&) {}, [](detail::watch_event) {});
