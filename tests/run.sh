@@ -129,7 +129,7 @@ run_tests() {
   failed=$((failed + f))
   if ((outcome != 0)); then
     # What doctest and the sanitizers say of a failure, each with what follows.
-    (grep -h -A 2 -E '(^|[ =])ERROR: ' "$folder/$name.log" || true) | sed -n '1,16s/^/said\t/p' >>"$results"
+    (grep -h -A 2 -E '(^|[ =])ERROR: ' "$folder/$name.log" || true) | sed -n '1,90s/^/said\t/p' >>"$results"
   fi
   # CTest has the last word on whether something failed.
   if ((outcome != 0 && f == 0)); then broken "$preset" "CTest failed with exit code $outcome"; fi

@@ -144,6 +144,8 @@ constexpr auto what_force_means =
     "of "
     "Curator or\nkazoo is not told at all. Prefer latchkey ask, or ending the process.\n";
 
+constexpr auto what_a_waiter_does = "It waits. If it runs latchkey and is alive, it queues again, at the end.\n";
+
 }  // namespace
 
 exit_code show_status(const context& with, const std::string& path, std::size_t most) {
@@ -233,8 +235,7 @@ exit_code evict(const context& with, const evict_options& what) {
     return exit_code::no;
   }
   if (!what.yes || (who->holds && !what.holder)) {
-    std::cerr << text_of(queue{what.path, {*who}, who->holds ? 1u : 0u, who->holds ? 0u : 1u}, now())
-              << what_force_means;
+    std::cerr << text_of(*who) << (who->holds ? what_force_means : what_a_waiter_does);
     throw usage_error{who->holds ? "it holds the lock, and was not evicted; to delete its node, give --yes and --holder"
                                  : "it was not evicted; to delete its node, give --yes"};
   }

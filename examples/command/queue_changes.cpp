@@ -25,13 +25,14 @@ void queue_changes::learn(const latchkey::queue_snapshot& read) {
   for (const auto& each : read.contenders()) read_.emplace(each.node, each);
 }
 
-latchkey::contender queue_changes::who(const latchkey::queue_place& place) const {
+queue_changes::entry queue_changes::entry_of(const latchkey::queue_place& place) const {
   const auto found = read_.find(place.node);
-  auto known = found != read_.end() ? found->second : latchkey::contender{};
-  known.node = place.node;
-  known.what = place.what;
-  known.holds = place.holds;
-  return known;
+  entry one{.who = {}, .read = found != read_.end()};
+  if (one.read) one.who = found->second;
+  one.who.node = place.node;
+  one.who.what = place.what;
+  one.who.holds = place.holds;
+  return one;
 }
 
 std::vector<queue_change> queue_changes::next(const latchkey::queue_sighting& seen, wall_time now) {
@@ -45,18 +46,19 @@ std::vector<queue_change> queue_changes::next(const latchkey::queue_sighting& se
     auto& each = at->second;
     each.there = true;
     if (came) {
-      each.who = who(place);
+      each = entry_of(place);
       if (!first) each.since = now;
-      changed.push_back({first ? kind::there : place.holds ? kind::holds : kind::waits, each.who});
+      changed.push_back({first ? kind::there : place.holds ? kind::holds : kind::waits, each.who, {}, each.read});
     } else if (place.holds && !each.who.holds) {
       each.who.holds = true;
-      changed.push_back({kind::holds, each.who, between(std::exchange(each.since, now), now)});
+      changed.push_back({kind::holds, each.who, between(std::exchange(each.since, now), now), each.read});
     }
   }
   std::erase_if(all_, [&](const auto& item) {
     const auto& each = item.second;
     if (each.there) return false;
-    gone.push_back({each.who.holds ? kind::stops_holding : kind::stops_waiting, each.who, between(each.since, now)});
+    gone.push_back(
+        {each.who.holds ? kind::stops_holding : kind::stops_waiting, each.who, between(each.since, now), each.read});
     return true;
   });
   std::stable_partition(changed.begin(), changed.end(), [](const auto& each) { return each.after.has_value(); });

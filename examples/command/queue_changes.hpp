@@ -32,11 +32,12 @@ class queue_changes {
  private:
   struct entry {
     latchkey::contender who;
+    bool read = false;                 ///< otherwise only its node and mode are known
     std::optional<wall_time> since{};  ///< when it was seen to begin to wait, or to hold
     bool there = true;                 ///< in this look
   };
 
-  latchkey::contender who(const latchkey::queue_place& place) const;
+  entry entry_of(const latchkey::queue_place& place) const;
 
   std::map<std::string, latchkey::contender> read_;  // by the last snapshot
   std::map<std::string, entry> all_;

@@ -98,18 +98,22 @@ std::string table_of(const std::vector<row>& rows, std::string_view indent) {
 /// @returns what is invalid in UTF-8 replaced, and everything beyond ASCII escaped.
 std::string line_of(const json& object) { return object.dump(-1, ' ', true, json::error_handler_t::replace) + '\n'; }
 
+/// @returns what its name and its place tell.
+json object_of_unread(const contender& who) {
+  return {{"node", who.node}, {"what", latchkey::to_string(who.what)}, {"holds", who.holds}};
+}
+
 json object_of(const contender& who) {
-  return {{"node", who.node},
-          {"what", latchkey::to_string(who.what)},
-          {"holds", who.holds},
-          {"label", who.label},
-          {"host", who.host},
-          {"pid", who.pid},
-          {"since", time_of(who.since, true)},
-          {"session", session_of(who)},
-          {"permanent", who.permanent()},
-          {"data", who.data},
-          {"data_cut", who.data_cut}};
+  auto all = object_of_unread(who);
+  all.update({{"label", who.label},
+              {"host", who.host},
+              {"pid", who.pid},
+              {"since", time_of(who.since, true)},
+              {"session", session_of(who)},
+              {"permanent", who.permanent()},
+              {"data", who.data},
+              {"data_cut", who.data_cut}});
+  return all;
 }
 
 /// @returns what has become of a contender: "+holds", say.
@@ -132,6 +136,15 @@ const char* name_of(queue_change::kind what, bool holds) {
 
 json object_of(const latchkey::found_lock& one) {
   return {{"path", one.path}, {"contenders", one.contenders}, {"semaphore", one.semaphore}};
+}
+
+row row_of(const contender& who) {
+  return {who.holds ? "HOLDS" : "waits",
+          std::string{latchkey::to_string(who.what)},
+          command::name_of(who),
+          "since " + time_of(who.since, false),
+          who.permanent() ? "no session" : "session " + session_of(who),
+          printable(who.node)};
 }
 
 /// @returns how the lock is held.
@@ -193,13 +206,11 @@ std::string name_of(const contender& who) {
   return who.permanent() ? name + " (foreign, permanent)" : name;
 }
 
+std::string text_of(const contender& who) { return table_of({row_of(who)}, "  "); }
+
 std::string text_of(const queue& of, wall_time now) {
   std::vector<row> rows;
-  for (const auto& who : of.contenders) {
-    rows.push_back({who.holds ? "HOLDS" : "waits", std::string{latchkey::to_string(who.what)}, name_of(who),
-                    "since " + time_of(who.since, false), who.permanent() ? "no session" : "session " + session_of(who),
-                    printable(who.node)});
-  }
+  for (const auto& who : of.contenders) rows.push_back(row_of(who));
   auto text = fmt::format("{}: {}\n", printable(of.path), summary_of(of, now)) + table_of(rows, "  ");
   if (const auto all = of.holders + of.waiters; all > rows.size())
     text += fmt::format("  and {} more\n", all - rows.size());
@@ -239,7 +250,8 @@ std::string text_of_change(const latchkey::leader_sighting& seen, wall_time now)
 std::string text_of(const queue_change& what, wall_time now) {
   const auto after = what.after ? "  after " + age_of(*what.after) : std::string{};
   return fmt::format("{}  {}  {:6}  {}{}  {}\n", time_of(now, true), name_of(what.what, what.who.holds),
-                     latchkey::to_string(what.who.what), name_of(what.who), after, printable(what.who.node));
+                     latchkey::to_string(what.who.what), what.read ? name_of(what.who) : "(not read)", after,
+                     printable(what.who.node));
 }
 
 std::string text_of_not_known(wall_time now) { return time_of(now, true) + "  the queue is not known\n"; }
@@ -274,7 +286,7 @@ std::string json_of(const std::string& path, const queue_change& what, wall_time
                   {"known", true},
                   {"change", name_of(what.what, what.who.holds)},
                   {"after_ms", what.after ? json(what.after->count()) : json{}},
-                  {"contender", object_of(what.who)}});
+                  {"contender", what.read ? object_of(what.who) : object_of_unread(what.who)}});
 }
 
 std::string json_of_not_known(const std::string& path, wall_time now) {

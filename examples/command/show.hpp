@@ -40,8 +40,9 @@ struct queue_change {
   enum class kind { there, waits, holds, stops_waiting, stops_holding };
 
   kind what{};
-  latchkey::contender who;                           ///< only its node and mode, if nothing else was read
+  latchkey::contender who;
   std::optional<std::chrono::milliseconds> after{};  ///< how long it had waited, or held
+  bool read = true;                                  ///< otherwise nothing is known of `who` but its node and mode
 };
 
 /// @returns `text` on one line and in valid UTF-8: what is not printable there is written as in C.
@@ -54,6 +55,7 @@ std::string age_of(std::chrono::milliseconds time);
 std::string name_of(const latchkey::contender& who);
 
 /// Lines, each with its end. Ages are those at `now`.
+std::string text_of(const latchkey::contender& who);
 std::string text_of(const queue& of, wall_time now);
 std::string text_of(const std::vector<listed_lock>& all, wall_time now);
 std::string text_of(const latchkey::leader_sighting& seen);

@@ -149,14 +149,14 @@ TEST_CASE("ask --wait knows when permits have been given back") {
   CHECK(asked.out == path + ": asked 1 holder to release it; released\n");
 }
 
-TEST_CASE("evict deletes a waiter's node with --yes only, and says what force means without it") {
+TEST_CASE("evict deletes a waiter's node with --yes only, and says what that means without it") {
   contended_lock lock;
   const auto waiter = lock.node_of(1);
   const result warned{{"evict", lock.path, waiter}};
   CHECK(warned.how == usage);
   CHECK(warned.out.empty());
-  CHECK(has(warned.err, "two holders may believe"));
-  CHECK(has(warned.err, "two@"));
+  CHECK(warned.err.starts_with("  waits  lock  two@"));
+  CHECK(has(warned.err, "it queues again, at the end"));
   CHECK(has(warned.err, "give --yes\n"));
   CHECK(lock.node_of(1) == waiter);
   const result evicted{{"evict", lock.path, waiter, "--yes"}};
@@ -171,6 +171,8 @@ TEST_CASE("evict deletes the holder's node with --holder only") {
   const auto holder = lock.node_of(0);
   const result refused{{"evict", lock.path, holder, "--yes"}};
   CHECK(refused.how == usage);
+  CHECK(refused.err.starts_with("  HOLDS  lock  one@"));
+  CHECK(has(refused.err, "two holders may believe"));
   CHECK(has(refused.err, "give --yes and --holder"));
   CHECK(lock.held);
   const result evicted{{"evict", lock.path, holder, "--yes", "--holder", "--json"}};

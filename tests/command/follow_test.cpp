@@ -105,7 +105,7 @@ TEST_CASE("watch says that the queue is not known while there is no connection, 
   contended_lock lock;
   proxy between{servers().addresses()};
   run watches{{"watch", lock.path, "--most", "0", "-c", between.connect_string()}};
-  CHECK(has(watches.hear().value_or(""), "Z  =holds  lock    (says nothing)"));
+  CHECK(has(watches.hear().value_or(""), "Z  =holds  lock    (not read)  _c_"));
   CHECK(has(watches.hear().value_or(""), "Z  =waits"));
   between.cut();
   CHECK(has(watches.hear().value_or(""), "Z  the queue is not known"));

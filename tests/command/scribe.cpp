@@ -3,6 +3,7 @@
 // "<token> <nanoseconds of CLOCK_BOOTTIME>" to a file, a line every 100 us.
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,9 +18,11 @@ int main(int argc, char** argv) {
   const int file = ::open(argv[1], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return 2;
   std::signal(SIGTERM, SIG_IGN);
-  if (::fork() == 0) {
+  if (const auto child = ::fork(); child == 0) {
     ::setsid();
     if (::fork() != 0) ::_exit(0);  // its parent is gone
+  } else {
+    ::waitpid(child, nullptr, 0);  // so no line is written before the grandchild is there, in its own session
   }
   for (;;) {
     timespec now{};
