@@ -81,19 +81,36 @@ void for_each_line(const std::string& text, Callable take) {
   }
 }
 
+void accept(std::string_view) {}
+void check_duration(std::string_view text) { static_cast<void>(parse_duration(text)); }
+void check_acl(std::string_view text) { static_cast<void>(parse_acl(text)); }
+void check_tls(std::string_view text) {
+  if (std::count(text.begin(), text.end(), ',') > 2)
+    throw usage_error{"give three files; a key with a password is not supported, as others could see it here"};
+}
+
 /// A setting that comes from an option, the environment or the file.
 struct setting {
   std::string settings::*member;
   const char* variable;
   std::string_view key;
+  void (*check)(std::string_view);  ///< throws usage_error
 };
 
-constexpr std::array all_settings{setting{&settings::connect, "LATCHKEY_CONNECT", "connect"},
-                                  setting{&settings::auth_file, "LATCHKEY_AUTH_FILE", "auth-file"},
-                                  setting{&settings::session_timeout, "LATCHKEY_SESSION_TIMEOUT", "session-timeout"},
-                                  setting{&settings::label, "LATCHKEY_LABEL", "label"},
-                                  setting{&settings::acl, "LATCHKEY_ACL", "acl"},
-                                  setting{&settings::tls, "LATCHKEY_TLS", "tls"}};
+constexpr std::array all_settings{
+    setting{&settings::connect, "LATCHKEY_CONNECT", "connect", accept},
+    setting{&settings::auth_file, "LATCHKEY_AUTH_FILE", "auth-file", accept},
+    setting{&settings::session_timeout, "LATCHKEY_SESSION_TIMEOUT", "session-timeout", check_duration},
+    setting{&settings::label, "LATCHKEY_LABEL", "label", accept},
+    setting{&settings::acl, "LATCHKEY_ACL", "acl", check_acl},
+    setting{&settings::tls, "LATCHKEY_TLS", "tls", check_tls}};
+
+/// @param where it stands. @throws usage_error
+void check(const setting& what, std::string_view value, std::string_view where) try {
+  if (!value.empty()) what.check(value);
+} catch (const usage_error& wrong) {
+  throw usage_error{fmt::format("{}: {}", where, wrong.what())};
+}
 
 void fill_in_from_file(settings& given) {
   const bool by_default = given.config.empty();
@@ -112,7 +129,9 @@ void fill_in_from_file(settings& given) {
                       number, printable(file))};
     }
     auto& member = given.*known->member;
-    if (member.empty()) member = trimmed(line.substr(equals + 1));
+    if (!member.empty()) return;
+    member = trimmed(line.substr(equals + 1));
+    check(*known, member, fmt::format("line {} of {}", number, printable(file)));
   });
 }
 
@@ -171,7 +190,10 @@ void fill_in(settings& given, const std::function<const char*(const char*)>& env
   for (const auto& each : all_settings) {
     const auto* const value = environment(each.variable);
     auto& member = given.*each.member;
-    if (member.empty() && value != nullptr) member = value;
+    check(each, member, fmt::format("--{}", each.key));
+    if (!member.empty() || value == nullptr) continue;
+    member = value;
+    check(each, member, each.variable);
   }
   fill_in_from_file(given);
 }
@@ -198,7 +220,7 @@ std::chrono::nanoseconds budget::left() const {
   return std::max<std::chrono::nanoseconds>(end_ - std::chrono::steady_clock::now(), std::chrono::nanoseconds::zero());
 }
 
-std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time, purpose what) {
+std::unique_ptr<latchkey::client> make_client(const settings& with, purpose what) {
   if (with.connect.empty()) {
     throw usage_error{
         fmt::format("no ensemble is named; give its servers with -c, as zk1:2181,zk2:2181, in LATCHKEY_CONNECT, or as "
@@ -210,8 +232,10 @@ std::unique_ptr<latchkey::client> connect(const settings& with, const budget& ti
   if (!with.auth_file.empty()) options.authentication = read_credentials(with.auth_file);
   options.label = with.label;
   options.acl = parse_acl(with.acl);
-  if (std::count(with.tls.begin(), with.tls.end(), ',') > 2)
-    throw usage_error{"--tls takes three files; a key with a password is not supported, as others could see it here"};
+  const bool names_us =
+      std::any_of(options.acl.begin(), options.acl.end(), [](const auto& each) { return each.scheme == "auth"; });
+  if (names_us && options.authentication.empty() && with.tls.empty())
+    throw usage_error{"the entry auth of --acl names the credentials of this client, which has none; give --auth-file"};
   options.tls = with.tls;
   options.connect_timeout =
       std::clamp<std::chrono::milliseconds>(with.timeout, std::chrono::milliseconds{1}, options.connect_timeout);
@@ -221,7 +245,11 @@ std::unique_ptr<latchkey::client> connect(const settings& with, const budget& ti
   }
   if (with.peers && what == purpose::hold) options.peers = parse_peers(*with.peers);
   if (!with.verbose && what == purpose::look) latchkey::set_log_sink({});
-  auto client = std::make_unique<latchkey::client>(with.connect, std::move(options));
+  return std::make_unique<latchkey::client>(with.connect, std::move(options));
+}
+
+std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time, purpose what) {
+  auto client = make_client(with, what);
   if (!client->wait_for_connection(time.left())) {
     throw latchkey::error{
         latchkey::errc::unreachable,

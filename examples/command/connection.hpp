@@ -45,7 +45,7 @@ std::vector<latchkey::acl_entry> parse_acl(std::string_view text);
 latchkey::peer_options parse_peers(std::string_view text);
 
 /// Fills in what was not given: from the environment, else from the file.
-/// @param environment as `std::getenv` @throws usage_error
+/// @param environment as `std::getenv` @throws usage_error: one of them is wrong, and where it stands
 void fill_in(settings& given, const std::function<const char*(const char*)>& environment);
 
 /// @returns the credentials of a file with a line "scheme:data" for each, as "digest:user:password".
@@ -70,6 +70,9 @@ class budget {
 
 /// What a client is for.
 enum class purpose { look, hold };
+
+/// @returns a client that has begun to connect. @throws usage_error, latchkey::error
+std::unique_ptr<latchkey::client> make_client(const settings& with, purpose what);
 
 /// @returns a client that is connected. @throws usage_error, latchkey::error
 std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time, purpose what = purpose::look);

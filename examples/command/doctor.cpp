@@ -57,10 +57,10 @@ class examination {
       : with_{std::move(with)}, how_{how}, out_{out}, json_{json}, tick_{how.server_tick} {}
 
   verdict all() {
+    check_arguments();
     const auto servers = each_server_of(with_.connect);
     std::size_t reached = 0;
     for (const auto& each : servers) reached += look_at_server(each) ? 1 : 0;
-    if (servers.empty()) connect(with_, time());  // says what is wrong
     if (reached == 0) {
       tell({verdict::failure, "ensemble", "no server can be used"});
       return worst_;
@@ -85,11 +85,17 @@ class examination {
     return true;
   } catch (const latchkey::error& failed) {
     if (code_of(errc_of(failed)) == exit_code::usage) throw;
-    tell({if_it_fails, about, failed.what()});
+    tell({if_it_fails, about, text_of(failed)});
     return false;
   }
 
   budget time() const { return budget{with_.timeout}; }
+
+  /// @throws usage_error, latchkey::error
+  void check_arguments() const {
+    const auto client = make_client(with_, purpose::hold);
+    const latchkey::mutex lock{*client, how_.path == "/" || how_.path.empty() ? fresh_path() : how_.path};
+  }
 
   /// A session with `timeout`.
   std::unique_ptr<latchkey::client> session(const std::string& server, milliseconds timeout) {

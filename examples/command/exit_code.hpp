@@ -67,19 +67,7 @@ inline exit_code code_of(latchkey::errc what) noexcept {
   return exit_code::failed;
 }
 
-/// @returns what to do about a failure of the library, in terms of the command line; empty if its text says so.
-inline const char* hint_of(latchkey::errc what) noexcept {
-  using latchkey::errc;
-  if (what == errc::contract_mismatch) return "; on the command line: give --semaphore the number that is recorded";
-  if (what == errc::authentication_failed)
-    return "; on the command line: lines of --auth-file are as digest:user:password";
-  if (what == errc::bad_option) return "; see the options of latchkey";
-  return "";
-}
-
-/// @returns its text, with the hint.
-inline std::string text_of(const latchkey::error& failed) {
-  return std::string{failed.what()} + hint_of(errc_of(failed));
-}
+/// @returns its text, in terms of the command line.
+std::string text_of(const latchkey::error& failed);
 
 }  // namespace command

@@ -3,14 +3,16 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
-#include <map>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,8 @@ namespace {
 
 using command::context;
 using command::exit_code;
+
+constexpr int most_int = std::numeric_limits<int>::max();
 
 /// All that the command line can say.
 struct arguments {
@@ -53,11 +57,50 @@ struct arguments {
   bool restart = false;
 };
 
-/// An option with a duration as its value.
+/// An option whose value `parse` makes of a text. What it throws gets the name of the option.
+template <class Member, class Parse>
+CLI::Option* add_parsed(CLI::App& to, const std::string& name, Member& member, const std::string& text, Parse parse) {
+  const auto take = [&member, parse, option = name.substr(name.find("--"))](const std::string& given) {
+    try {
+      member = parse(given);
+    } catch (const command::usage_error& wrong) {
+      throw command::usage_error{fmt::format("{}: {}", option, wrong.what())};
+    }
+  };
+  return to.add_option_function<std::string>(name, take, text);
+}
+
 template <class Member>
 void add_duration(CLI::App& to, const std::string& name, Member& member, const std::string& text) {
-  to.add_option_function<std::string>(
-      name, [&member](const std::string& given) { member = command::parse_duration(given); }, text);
+  add_parsed(to, name, member, text, command::parse_duration)->type_name("DURATION");
+}
+
+/// An option with a number as its value.
+template <class Member>
+void add_number(CLI::App& to, const std::string& name, Member& member, const std::string& text, int least, int most) {
+  add_parsed(to, name, member, text, [least, most](const std::string& given) {
+    int number = 0;
+    const auto* const end = given.data() + given.size();
+    const auto read = std::from_chars(given.data(), end, number);
+    if (read.ec != std::errc{} || read.ptr != end || number < least || number > most) {
+      throw command::usage_error{
+          fmt::format("\"{}\" is no number from {} to {}", command::printable(given), least, most)};
+    }
+    return static_cast<Member>(number);
+  })->type_name("N");
+}
+
+/// An option with one of some words as its value.
+template <class Member>
+void add_choice(CLI::App& to, const std::string& name, Member& member, const std::string& text,
+                const std::vector<std::pair<std::string, Member>>& words) {
+  add_parsed(to, name, member, text, [words](const std::string& given) {
+    const auto found = std::find_if(words.begin(), words.end(), [&](const auto& each) { return each.first == given; });
+    if (found != words.end()) return found->second;
+    std::string all;
+    for (const auto& each : words) all += (all.empty() ? "" : &each == &words.back() ? " or " : ", ") + each.first;
+    throw command::usage_error{fmt::format("\"{}\" is none of them; write {}", command::printable(given), all)};
+  })->type_name("WORD");
 }
 
 void add_peers(CLI::App& app, arguments& to) {
@@ -74,38 +117,34 @@ void describe_run(CLI::App& app, arguments& to) {
       ->allow_extra_args(false);
   run->add_flag("--any", set.any, "Of several paths whichever is free first");
   run->add_flag("-s,--shared", set.shared, "As a reader");
-  run->add_option("--semaphore", set.permits_in_all, "A permit of so many")->check(CLI::Range(1, 2147483647));
-  run->add_option("--permits", set.permits, "So many permits together; default: 1")->check(CLI::Range(1, 500));
+  add_number(*run, "--semaphore", set.permits_in_all, "A permit of so many", 1, most_int);
+  add_number(*run, "--permits", set.permits, "So many permits together; default: 1", 1, 500);
   add_peers(*run, to);
   run->add_option("--elect", set.elect, "As a candidate with this identity; default: the name of the host")
       ->expected(0, 1);
   run->add_flag("--selector", set.selector, "Of an election of Curator's LeaderSelector");
   run->add_flag("-n,--try", set.try_once, "Do not wait");
   add_duration(*run, "-w,--wait", set.wait, "Wait so long for the lock, as 30s; default: for ever");
-  run->add_option("-E,--conflict-exit-code", set.conflict_code, "If the lock was not taken in time; default: 1")
-      ->check(CLI::Range(0, 255));
-  const std::map<std::string, command::on_loss> ways{
-      {"term", command::on_loss::term}, {"kill", command::on_loss::kill}, {"notify", command::on_loss::notify}};
-  run->add_option("--on-loss", set.how, "What becomes of the command: term (the default), kill or notify")
-      ->transform(CLI::CheckedTransformer(ways));
+  add_number(*run, "-E,--conflict-exit-code", set.conflict_code, "If the lock was not taken in time; default: 1", 0,
+             255);
+  add_choice(
+      *run, "--on-loss", set.how, "What becomes of the command: term (the default), kill or notify",
+      {{"term", command::on_loss::term}, {"kill", command::on_loss::kill}, {"notify", command::on_loss::notify}});
   add_duration(*run, "--grace", set.grace, "Between TERM and KILL at a loss");
-  run->add_option_function<std::string>(
-      "--loss-signal", [&set](const std::string& text) { set.loss_signal = command::parse_signal(text); },
-      "Of --on-loss=notify; default: USR1");
+  add_parsed(*run, "--loss-signal", set.loss_signal, "Of --on-loss=notify; default: USR1", command::parse_signal)
+      ->type_name("SIGNAL");
   run->add_flag("--stop-when-asked", set.stop_when_asked, "End the command when `latchkey ask` wants the lock");
   add_duration(*run, "-k,--kill-after", set.kill_after, "After a signal that ends the command, KILL so much later");
   add_duration(*run, "--max-hold", set.max_hold, "End the command then; exit code 124");
   add_duration(*run, "--hold-for", set.hold_for, "Keep the lock for so long at least");
-  const std::map<std::string, command::leftover> rests{
-      {"wait", command::leftover::wait}, {"term", command::leftover::end}, {"leave", command::leftover::leave}};
-  run->add_option("--leftover", set.rest, "What becomes of processes that outlive the command: wait, term or leave")
-      ->transform(CLI::CheckedTransformer(rests));
-  const std::map<std::string, command::containment> places{{"auto", command::containment::automatic},
-                                                           {"tree", command::containment::tree},
-                                                           {"cgroup", command::containment::cgroup}};
-  run->add_option("--contain", set.where,
-                  "How the processes of the command are found: auto (the default), tree or cgroup")
-      ->transform(CLI::CheckedTransformer(places));
+  add_choice(
+      *run, "--leftover", set.rest, "What becomes of processes that outlive the command: wait, term or leave",
+      {{"wait", command::leftover::wait}, {"term", command::leftover::end}, {"leave", command::leftover::leave}});
+  add_choice(*run, "--contain", set.where,
+             "How the processes of the command are found: auto (the default), tree or cgroup",
+             {{"auto", command::containment::automatic},
+              {"tree", command::containment::tree},
+              {"cgroup", command::containment::cgroup}});
   run->add_flag("--restart", to.restart, "Again and again, until a signal or wrong arguments end it");
   run->add_flag("--notify", set.notify, "Tell systemd when the command runs, and what is waited for before");
   run->add_option("--report", set.report, "Write how it ended to this file, as JSON");
@@ -133,8 +172,7 @@ void describe_connection(CLI::App& app, arguments& to) {
 void describe_commands(CLI::App& app, arguments& to) {
   auto* status = app.add_subcommand("status", "Show who holds a lock, who waits, and since when");
   status->add_option("path", to.path, "Of the lock")->required();
-  status->add_option("--most", to.most, "Read so many contenders, and count the others; default: 100")
-      ->check(CLI::NonNegativeNumber);
+  add_number(*status, "--most", to.most, "Read so many contenders, and count the others; default: 100", 0, most_int);
 
   auto* list = app.add_subcommand("list", "List the locks that are held or waited for; exit code 1 if none matches");
   list->add_option("path", to.list.root, "Those below it, and itself; default: /");
@@ -146,9 +184,8 @@ void describe_commands(CLI::App& app, arguments& to) {
       app.add_subcommand("watch", "Show each change of a queue, until a signal; creates a path that is missing");
   watch->add_option("path", to.watch.path, "Of the lock")->required();
   watch->add_flag("--semaphore", to.watch.semaphore, "It is a semaphore, also if no one uses it now");
-  watch
-      ->add_option("--most", to.watch.most, "Read so many contenders, and name the others by their nodes; default: 100")
-      ->check(CLI::NonNegativeNumber);
+  add_number(*watch, "--most", to.watch.most,
+             "Read so many contenders, and name the others by their nodes; default: 100", 0, most_int);
 
   auto* ask = app.add_subcommand("ask", "Ask the holders of a lock to release it");
   ask->add_option("path", to.path, "Of the lock")->required();
@@ -190,8 +227,10 @@ void describe_commands(CLI::App& app, arguments& to) {
 
 latchkey::sequencer sequencer_of(const std::string& text) try {
   return latchkey::parse_sequencer(text);
-} catch (const std::invalid_argument& wrong) {
-  throw command::usage_error{wrong.what()};
+} catch (const std::invalid_argument&) {
+  throw command::usage_error{fmt::format(
+      "\"{}\" is not a sequencer; give what a holder has sent, lk1:..., as latchkey run has it in LATCHKEY_SEQUENCER",
+      command::printable(text))};
 }
 
 /// From the environment and the settings file, what was not given.
@@ -265,7 +304,8 @@ exit_code usage_of(const CLI::App& app) {
 /// @returns the exit code, whatever happens.
 int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) try {
   with.run.command = cut_command(given);
-  if (!given.empty() && !given.front().starts_with('-') && !is_command(app, given.front()))
+  if (given.empty()) throw command::usage_error{"no command is given; see latchkey --help"};
+  if (!given.front().starts_with('-') && !is_command(app, given.front()))
     throw command::usage_error{fmt::format("there is no command \"{}\"; see latchkey --help", given.front())};
   std::reverse(given.begin(), given.end());  // as CLI11 wants them
   app.parse(std::move(given));

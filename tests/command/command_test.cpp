@@ -12,6 +12,7 @@
 #include <future>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -322,6 +323,16 @@ TEST_CASE("wrong arguments end with 2, and say so on the standard error") {
     CHECK(wrong.out.empty());
     CHECK(wrong.err.starts_with("latchkey: "));
     CHECK(std::count(wrong.err.begin(), wrong.err.end(), '\n') == 1);
+  }
+  const std::vector<std::pair<std::vector<std::string>, std::string>> texts{
+      {{"check", "garbage"}, "give what a holder has sent, lk1:"},
+      {{"status", path, "--most", "x"}, "--most: \"x\" is no number from 0 to"},
+      {{"status", path, "--timeout", "soon"}, "--timeout: \"soon\" is no duration"},
+      {{"status", "no/slash"}, "no/slash: the path does not begin with a slash; write one in front\n"},
+      {{"status", path, "-T", "1ms"}, "--session-timeout is 1 ms; use at least"}};
+  for (const auto& [arguments, text] : texts) {
+    CAPTURE(text);
+    CHECK(has(result{arguments}.err, text));
   }
   run nowhere{{"status", path}};
   CHECK(nowhere.end() == usage);

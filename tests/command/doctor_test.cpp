@@ -154,7 +154,9 @@ TEST_CASE("doctor without any server is a failure, and wrong arguments are told 
   const examination none{{"--timeout", "500ms"}, "127.0.0.1:1"};
   CHECK(none.how == failures);
   CHECK(none.verdict_of("ensemble", "no server can be used") == "failure");
-  CHECK(examination{{"--path", "x"}}.how == wrong_arguments);
+  const examination no_path{{"--path", "x"}};
+  CHECK(no_path.how == wrong_arguments);
+  CHECK(no_path.all.empty());  // arguments are looked at first
   CHECK(examination{{"--server-tick", "soon"}}.how == wrong_arguments);
   CHECK(examination{{"-T", "1ms"}}.how == wrong_arguments);
   CHECK(examination{{}, "zk1:port"}.how == wrong_arguments);

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -27,6 +28,7 @@
 #include <thread>
 #include <vector>
 
+#include <latchkey/hand_off.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
@@ -118,21 +120,29 @@ TEST_SUITE("latchkey run") {
     }
   }
 
-  TEST_CASE("with --peers the next run waits for a datagram, and no sequencer is given out") {
+  TEST_CASE("with --peers a run tells the next one by a datagram, and no sequencer is given out") {
     const auto path = fresh_path();
     temporary_folder folder;
     const auto numbers = (folder / "second.prom").string();
-    client owner{servers().connect_string(), quiet()};
+    auto options = quiet();
+    options.peers = peer_options{.listen = "127.0.0.1:0"};
+    client owner{servers().connect_string(), options};
+    mutex lock{owner, path, {.how = hand_off::direct}};
     run first{run_at(path, {"--peers"}, shell("echo ${LATCHKEY_SEQUENCER-none}; exec sleep 1000"))};
     CHECK(first.hear() == "none");
-    run second{run_at(path, {"--peers", "0.0.0.0:0", "--textfile", numbers}, {"true"})};
-    REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
+    auto next = std::async(std::launch::async, [&] { return lock.acquire(); });
+    REQUIRE(eventually([&] { return owner.metrics().peers->acknowledged == 1; }));
     first.signal(SIGTERM);
     CHECK(first.end() == "exit code 143");
+    auto held = next.get();
+    CHECK(owner.metrics().peers->admitted == 1);
+    run second{run_at(path, {"--peers", "127.0.0.1:0", "--textfile", numbers}, {"true"})};
+    REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
+    held.release();
     CHECK(second.end() == "exit code 0");
     std::ifstream file{numbers};
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    CHECK(has(text, "latchkey_peer_subscriptions_total{run=\"second\"} 1\n"));
+    CHECK(has(text, "latchkey_peer_subscriptions_total{run=\"second\"} "));
     CHECK(ended_run{run_at(path, {"--peers", "-s"}, {"true"})}.how == "exit code 64");
     CHECK(ended_run{run_at(path, {"--peers", "1.1.1.1:0,1.1.1.1:1,1.1.1.1:2"}, {"true"})}.how == "exit code 64");
   }
@@ -224,7 +234,7 @@ TEST_SUITE("latchkey run") {
     CHECK(ended_run{run_at(path, {"--semaphore", "2"}, {"true"})}.how == "exit code 0");
     const ended_run other{run_at(path, {"--semaphore", "3"}, {"true"})};
     CHECK(other.how == "exit code 125");
-    CHECK(has(other.err, "give --semaphore the number that is recorded"));
+    CHECK(has(other.err, "give --semaphore that number"));
   }
 
   TEST_CASE("what the library warns of is printed") {

@@ -104,6 +104,35 @@ TEST_SUITE("settings") {
     CHECK(refusal_of([&] { fill_in(folder, nothing); }).find("no regular file") != std::string::npos);
   }
 
+  TEST_CASE("a value that is wrong is told with the place where it stands") {
+    const file_with file{"label=x\nsession-timeout=soon\n"};
+    settings given{.connect = {}, .auth_file = {}, .session_timeout = {}, .label = {}, .config = file.path()};
+    CHECK(refusal_of([&] { fill_in(given, nothing); }).starts_with("line 2 of " + file.path() + ": \"soon\" is no"));
+    const auto environment = [](const char* name) {
+      return std::string_view{name} == "LATCHKEY_ACL" ? "anyone" : nullptr;
+    };
+    given.session_timeout.clear();
+    CHECK(refusal_of([&] { fill_in(given, environment); }).starts_with("LATCHKEY_ACL: \"anyone\" is no"));
+    given.acl.clear();
+    given.tls = "a,b,c,d";
+    CHECK(refusal_of([&] { fill_in(given, nothing); }).starts_with("--tls: give three files"));
+    given.tls.clear();
+    given.session_timeout = "1d";
+    CHECK(refusal_of([&] { fill_in(given, nothing); }).starts_with("--session-timeout: \"1d\" is no"));
+    given.session_timeout = "1s";  // that of the file is not used
+    fill_in(given, nothing);
+    CHECK(given.session_timeout == "1s");
+  }
+
+  TEST_CASE("an entry auth without credentials is refused before anything is sent") {
+    settings given{.connect = "127.0.0.1:1", .auth_file = {}, .session_timeout = {}, .label = {}, .config = {}};
+    given.acl = "auth::cdrwa";
+    CHECK(refusal_of([&] { (void)make_client(given, purpose::look); }).find("give --auth-file") != std::string::npos);
+    const file_with file{"digest:billing:secret\n"};
+    given.auth_file = file.path();
+    CHECK(refusal_of([&] { (void)make_client(given, purpose::look); }) == "accepted");
+  }
+
   TEST_CASE("a pipe in place of a file is refused, and not waited for") {
     const file_with place{""};
     REQUIRE(::unlink(place.path().c_str()) == 0);
