@@ -57,6 +57,7 @@ class fair_places final : public lock_line {
   const std::shared_ptr<neighbours> neighbours_ = std::make_shared<neighbours>();
   std::vector<std::shared_ptr<fair_place>> places_;  // in no order
   anticipation anticipation_;
+  pace pace_;
   std::unique_ptr<kept_node> former_;
   std::shared_ptr<fair_place> next_;  // its turn has come, but the caller that lost the lock has not unlocked it
 };
@@ -93,6 +94,7 @@ class fair_place final : public place_listener, public std::enable_shared_from_t
   void on_lost(loss_reason why) override;
   void on_failed(const failure& why) override;
   void on_asked_to_release() override;
+  pace* queue_pace() noexcept override { return &line_->pace_; }
 
   void await(const std::shared_ptr<waiter>& caller);
   void start();

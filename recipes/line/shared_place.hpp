@@ -130,6 +130,7 @@ class shared_place : public lock_line, public place_listener, public session_obs
   void on_failed(const failure& why) override { on_failure(why); }
   void on_asked_to_release() override;
   void on_releasing(bool yes) override { releasing_ = yes; }
+  pace* queue_pace() noexcept override { return &pace_; }
   void on_connected() override {}
   void on_session_over() override;
   time_point end_linger(time_point now);
@@ -140,6 +141,7 @@ class shared_place : public lock_line, public place_listener, public session_obs
   time_point until_;  // it rests
   lazy_timer rest_{core_->monitor()};
   anticipation anticipation_;
+  pace pace_;
   std::unique_ptr<kept_node> former_;
 };
 

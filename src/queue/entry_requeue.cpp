@@ -87,7 +87,8 @@ void queue_entry::on_requeued(const kept_node& former, bool listed) {
   }
   if (const auto last = former.last.empty() ? std::nullopt : rival_of(*kind_, former.last);
       last && follows_on(*last->kind, former.last)) {
-    return wait_behind(former.last, former.behind);
+    see_ahead(former.behind);
+    return wait_behind(former.last);
   }
   if (!listed) look();
 }

@@ -58,6 +58,7 @@ void queue_entry::decide(const reply& listed) {
     case admission::verdict::gone:
       return queue_again();  // an operator has deleted it
     case admission::verdict::granted:
+      see_ahead(0);
       listener_->on_listed(listed.children);
       return admitted(verdict);
     case admission::verdict::wait:
@@ -65,7 +66,8 @@ void queue_entry::decide(const reply& listed) {
   }
   if (patience_ == patience::once) return refuse();
   if (follow(verdict.blocker)) return;
-  wait_behind(std::string{verdict.blocker}, verdict.blockers);
+  see_ahead(verdict.blockers);
+  wait_behind(std::string{verdict.blocker});
 }
 
 bool queue_entry::is_last_of_its_kind(const std::vector<std::string>& children) const {
@@ -75,12 +77,19 @@ bool queue_entry::is_last_of_its_kind(const std::vector<std::string>& children) 
                       [&](const std::string& name) { return kind_->number(name) > mine; });
 }
 
-/// @param name of the nearest contender ahead (`admission::blocker`). @param ahead how many there are
-void queue_entry::wait_behind(const std::string& name, std::uint32_t ahead) {
+/// So many contenders are ahead.
+void queue_entry::see_ahead(std::uint32_t count) {
+  pace none;
+  auto* const queue = queue_pace();
+  outlook_.listed(count, core_->monitor().now(), queue ? *queue : none);
+}
+
+/// @param name of the nearest contender ahead (`admission::blocker`)
+void queue_entry::wait_behind(const std::string& name) {
   become(state::waiting);
   waited_ = true;
   forget_predecessor();
-  predecessor_ = std::make_shared<predecessor>(*core_, *this, path_, *kind_, name, ahead, peers());
+  predecessor_ = std::make_shared<predecessor>(*core_, *this, path_, *kind_, name, peers());
   predecessor_->await();
   delayed();
 }

@@ -11,6 +11,7 @@
 
 #include <latchkey/grant.hpp>
 
+#include "queue/outlook.hpp"
 #include "queue/record.hpp"
 #include "queue/requeue.hpp"
 #include "queue/rule.hpp"
@@ -54,6 +55,8 @@ class place_listener {
   virtual void on_releasing(bool /*yes*/) {}
   /// It is of another kind now, as `downgrade` has asked for.
   virtual void on_downgraded() {}
+  /// @returns that of its queue; null: the place does not look ahead.
+  virtual pace* queue_pace() noexcept { return nullptr; }
   /// @returns the data of its node.
   virtual std::string record(std::string_view label, const rule& kind) const {
     return describe_owner(label, kind.name);

@@ -4,18 +4,13 @@
 #include <utility>
 
 #include "base/path.hpp"
+#include "queue/admission.hpp"
 
 namespace latchkey::detail {
 
 predecessor::predecessor(client_core& core, follower& who, std::shared_ptr<const std::string> path, const rule& mine,
-                         std::string name, std::uint32_t ahead, peers* by)
-    : conversation{core},
-      who_{&who},
-      path_{std::move(path)},
-      kind_{&mine},
-      name_{std::move(name)},
-      ahead_{ahead},
-      peers_{by} {}
+                         std::string name, peers* by)
+    : conversation{core}, who_{&who}, path_{std::move(path)}, kind_{&mine}, name_{std::move(name)}, peers_{by} {}
 
 predecessor::~predecessor() {
   anew();
@@ -32,15 +27,20 @@ std::string predecessor::own_name() const { return std::string{last_component(wh
 
 /// One watch, so no herd. `get`, since an `exists` watch on a missing node would stay for ever.
 void predecessor::watch() {
-  watch_or_look({.kind = operation::get, .path = join(*path_, name_)}, &predecessor::on_read,
-                [](predecessor& self, watch_event event) {
-                  if (event == watch_event::deleted) return self.gone();
-                  if (self.who_ != nullptr) self.watch();  // only its data has changed
-                });
+  const auto read = [asked = core().monitor().now()](predecessor& self, const reply& answer) {
+    self.on_read(answer, asked);
+  };
+  watch_or_look({.kind = operation::get, .path = join(*path_, name_)}, read, [](predecessor& self, watch_event event) {
+    if (event == watch_event::deleted) return self.gone();
+    if (self.who_ != nullptr) self.watch();  // only its data has changed
+  });
 }
 
-void predecessor::on_read(const reply& read) {
-  if (read.code == reply_code::ok) return learn(read);
+void predecessor::on_read(const reply& read, time_point asked) {
+  if (read.code == reply_code::ok) {
+    learn(read);
+    return look_ahead(core().monitor().now() - asked);
+  }
   if (read.code == reply_code::no_node) return gone();
   if (who_ != nullptr) who_->on_ahead_unseen(read.code);
 }
@@ -48,7 +48,35 @@ void predecessor::on_read(const reply& read) {
 /// Names ahead only ever disappear, with one exception: an entry that becomes one of another kind keeps its number.
 void predecessor::gone() {
   if (core().peers()) core().peers()->departures().gone(*path_, name_);
-  if (who_ != nullptr) who_->on_ahead_gone(ahead_ == 1 && !kind_->may_be_back(*rival_of(*kind_, name_)->kind));
+  if (who_ != nullptr)
+    who_->on_ahead_gone(who_->ahead().ahead() == 1 && !kind_->may_be_back(*rival_of(*kind_, name_)->kind));
+}
+
+// Those ahead of it ----------
+
+/// Only with a watch, whose event comes behind the answer; and not where datagrams tell.
+void predecessor::look_ahead(duration round_trip) {
+  const auto* const queue = who_ != nullptr && peers_ == nullptr && watching() ? who_->queue_pace() : nullptr;
+  if (queue == nullptr) return;
+  const auto pause = who_->ahead().look_in(*queue, core().monitor().now(), round_trip);
+  if (!pause) return;
+  after(*pause, [](predecessor& self) {
+    if (!self.connected() || !self.watching()) return;
+    self.who_->ahead().looked();
+    self.ask(
+        {.kind = operation::children, .path = *self.path_},
+        [asked = self.core().monitor().now()](predecessor& me, const reply& listed) { me.on_looked(listed, asked); },
+        urgency::background);
+  });
+}
+
+void predecessor::on_looked(const reply& listed, time_point asked) {
+  if (listed.code != reply_code::ok || !watching()) return;
+  const auto seen = admit(listed.children, own_name(), *kind_);
+  if (seen.what != admission::verdict::wait || seen.blocker != name_) return;  // what has happened is told elsewhere
+  const auto now = core().monitor().now();
+  who_->ahead().listed(seen.blockers, now, *who_->queue_pace());
+  look_ahead(now - asked);
 }
 
 // By datagram ----------

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "queue/outlook.hpp"
 #include "queue/rule.hpp"
 #include "session/conversation.hpp"
 #include "session/peers.hpp"
@@ -27,6 +28,11 @@ class follower {
   /// It cannot be watched, for a reason that says nothing about it.
   virtual void on_ahead_unseen(reply_code why) = 0;
 
+  /// @returns what it knows of those ahead.
+  virtual outlook& ahead() noexcept = 0;
+  /// @returns that of the queue; null: it does not look ahead.
+  virtual pace* queue_pace() noexcept = 0;
+
  protected:
   ~follower() = default;
 };
@@ -36,10 +42,9 @@ class follower {
 class predecessor final : public conversation<predecessor>, private peer_listener {
  public:
   /// @param path of the queue. @param mine the kind of the follower. @param name of its node
-  /// @param ahead how many contenders the follower has to wait for, this one included
   /// @param by by whom it learns of the release; null: by the ensemble alone
   predecessor(client_core& core, follower& who, std::shared_ptr<const std::string> path, const rule& mine,
-              std::string name, std::uint32_t ahead, peers* by);
+              std::string name, peers* by);
   ~predecessor();
 
   /// Begins to wait for it.
@@ -61,7 +66,9 @@ class predecessor final : public conversation<predecessor>, private peer_listene
 
   bool subscribe();
   void watch();
-  void on_read(const reply& read);
+  void on_read(const reply& read, time_point asked);
+  void look_ahead(duration round_trip);
+  void on_looked(const reply& listed, time_point asked);
   void learn(const reply& read);
   void gone();
   void end_overdue();
@@ -71,7 +78,6 @@ class predecessor final : public conversation<predecessor>, private peer_listene
   const std::shared_ptr<const std::string> path_;
   const rule* const kind_;
   const std::string name_;
-  const std::uint32_t ahead_;
   bool released_ = false;
   peers* const peers_;
 };

@@ -206,6 +206,7 @@ void queue_entry::forget_node() {
   czxid_ = 0;
   first_turn_ = 0;
   behind_ = nullptr;
+  outlook_ = {};
 }
 
 /// Not while an unclosed earlier entry of this client is being deleted: for this client it counts as deleted, so this

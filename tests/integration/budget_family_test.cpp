@@ -57,6 +57,8 @@ TEST_SUITE("budget") {
     all.join();
   }
 
+  constexpr std::uint64_t most_looks = 4;  // of one wait
+
   LATCHKEY_TEST_CASES("a hand-off is no request when only the holder was ahead, and one read when more were", kind,
                       prompt_kinds()) {
     for (const int ahead : {1, 3}) {
@@ -82,16 +84,22 @@ TEST_SUITE("budget") {
       all.start([&] {
         REQUIRE(queued(path, static_cast<std::size_t>(ahead)));
         lock->lock();
-        const auto sent = here.since();
+        auto sent = here.since();
         // A writer that has gone may have become a reader, under another name: a writer behind it looks.
-        const bool may_look = ahead > 1 || kind.lock == &kinds::writer;
-        CHECK((sent.empty() || (may_look && sent == counts{{"getChildren2", 1}})));
+        const std::uint64_t most_lists = ahead > 1 ? 1 + most_looks : kind.lock == &kinds::writer ? 1 : 0;
+        CHECK(sent["getChildren2"] <= most_lists);
+        sent.erase("getChildren2");
+        CHECK(sent.empty());
         lock->unlock();
       });
       all.start([&] {
         REQUIRE(queued(path, static_cast<std::size_t>(ahead) + 1));
         REQUIRE(has_sent(here.net, opcode::get_data, 2));  // the one ahead, and its own
-        CHECK(here.since() == counts{{"create2", 1}, {"getChildren2", 1}, {"getData", 2}});
+        auto sent = here.since();
+        const auto looks = sent["getChildren2"] - 1;  // ahead, while the holder goes on
+        CHECK(looks <= (ahead > 1 ? most_looks : 0));
+        sent.erase("getChildren2");
+        CHECK(sent == counts{{"create2", 1}, {"getData", 2}});
         start.set();
       });
       all.join();

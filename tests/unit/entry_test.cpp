@@ -165,6 +165,7 @@ TEST_SUITE("entry") {
       w.ensemble.set_counter("/q", others);
       const auto call = w.enter(w.one, *cohort);
       REQUIRE(w.time.run_until([&] { return w.ensemble.watches() == 2; }, w.time.now() + 1min));  // and its own
+      w.time.run_for(1s);  // it has looked ahead in vain
       w.one.connector().forget_sent();
       w.ensemble.remove(ahead.back());  // one in the middle, as it were: those before it stay
       REQUIRE(
