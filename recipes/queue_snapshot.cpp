@@ -85,6 +85,7 @@ std::string describe(const contender& who) {
   if (!who.label.empty()) {
     return fmt::format("{} ({}, pid {}){}", escaped(who.label), escaped(who.host), who.pid, permanent);
   }
+  if (who.data == detail::release_request) return who.node + " (asked to release)" + permanent;
   return escaped(who.data.empty() ? std::string_view{who.node} : std::string_view{who.data}.substr(0, 64)) + permanent;
 }
 

@@ -58,17 +58,18 @@ bool looks_like_entry(std::string_view name) {
 
 }  // namespace
 
-void require_lock_path(std::string_view path) {
+void require_lock_path(std::string_view path, std::string_view chroot) {
   validate_lock_path(path);
-  for (auto rest = path; rest.size() > 1; rest = rest.substr(0, rest.rfind('/'))) {
+  const auto absolute = fmt::format("{}{}", chroot, path);
+  for (std::string_view rest = absolute; rest.size() > 1; rest = rest.substr(0, rest.rfind('/'))) {
     const auto name = last_component(rest);
     // Of parents those alone that look as the entries that are made: "release-1764230400" is none.
-    if (rest.size() == path.size() ? !parse_contender(name) : !looks_like_entry(name)) continue;
+    if (rest.size() == absolute.size() ? !parse_contender(name) : !looks_like_entry(name)) continue;
     throw error{
         errc::bad_path,
         fmt::format("\"{}\" is the name of a contender's entry: a lock at its parent would wait for it for ever; "
-                    "choose one that does not end with ten digits",
-                    name),
+                    "choose one that does not end with ten digits{}",
+                    name, rest.size() <= chroot.size() ? ", for the chroot, too" : ""),
         std::string{path}};
   }
 }

@@ -39,7 +39,8 @@ struct position {
 
 /// @throws error bad_path for one that cannot be the path of a lock, or that a lock at its parent would take for an entry
 /// of a contender, and wait for
-void require_lock_path(std::string_view path);
+/// @param chroot of the client; empty: the root
+void require_lock_path(std::string_view path, std::string_view chroot = {});
 
 /// @throws error bad_option for a time, as an option of a lock, that is negative
 void require_not_negative(const char* option, std::chrono::nanoseconds time, const std::string& path);

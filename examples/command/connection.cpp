@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <sstream>
@@ -137,23 +138,24 @@ void fill_in_from_file(settings& given) {
 
 }  // namespace
 
-std::chrono::milliseconds parse_duration(std::string_view text) {
+std::chrono::milliseconds parse_duration(std::string_view text, std::chrono::milliseconds most) {
   struct unit {
     std::string_view name;
     double milliseconds;
   };
-  constexpr std::array units{unit{"ms", 1}, unit{"s", 1000}, unit{"", 1000}, unit{"m", 60'000}, unit{"h", 3'600'000}};
+  constexpr std::array units{unit{"ms", 1},     unit{"s", 1000},      unit{"", 1000},
+                             unit{"m", 60'000}, unit{"h", 3'600'000}, unit{"d", 86'400'000}};
   double number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   const auto name = text.substr(static_cast<std::size_t>(end - text.data()));
   const auto* const found =
       std::find_if(units.begin(), units.end(), [&](const auto& each) { return each.name == name; });
   const bool valid = code == std::errc{} && found != units.end() && number >= 0;
-  if (!valid || number * found->milliseconds > static_cast<double>(longest_duration.count())) {
-    throw usage_error{
-        fmt::format("\"{}\" is no duration of at most a day; write it as 500ms, 10s, 5m or 1.5h", printable(text))};
+  if (!valid || number * found->milliseconds > static_cast<double>(most.count())) {
+    throw usage_error{fmt::format("\"{}\" is no duration of at most {}; write it as 500ms, 10s, 5m, 1.5h or 1d",
+                                  printable(text), most == longest_duration ? "a day" : "ten years")};
   }
-  return std::chrono::milliseconds{static_cast<std::int64_t>(number * found->milliseconds)};
+  return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(number * found->milliseconds))};
 }
 
 std::vector<latchkey::acl_entry> parse_acl(std::string_view text) {
@@ -208,6 +210,8 @@ std::vector<latchkey::credentials> read_credentials(const std::string& file) {
     }
     all.push_back({std::string{line.substr(0, colon)}, std::string{line.substr(colon + 1)}});
   });
+  if (all.empty())
+    throw usage_error{fmt::format("{} has no credentials; write a line as digest:user:password", printable(file))};
   return all;
 }
 

@@ -34,9 +34,11 @@ struct settings {
 
 inline constexpr std::chrono::milliseconds longest_duration = std::chrono::hours{24};
 
-/// @returns "1.5s", "500ms", "2m", "1h", or "10" (seconds) as a duration of at most a day.
+inline constexpr std::chrono::milliseconds longest_age = std::chrono::hours{24 * 3650};
+
+/// @returns "1.5s", "500ms", "2m", "1h", "1d", or "10" (seconds) as a duration of at most `most`; rounded up.
 /// @throws usage_error for other text
-std::chrono::milliseconds parse_duration(std::string_view text);
+std::chrono::milliseconds parse_duration(std::string_view text, std::chrono::milliseconds most = longest_duration);
 
 /// @returns the entries of "auth::cdrwa,world:anyone:r". @throws usage_error for other text
 std::vector<latchkey::acl_entry> parse_acl(std::string_view text);

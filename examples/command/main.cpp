@@ -71,8 +71,11 @@ CLI::Option* add_parsed(CLI::App& to, const std::string& name, Member& member, c
 }
 
 template <class Member>
-void add_duration(CLI::App& to, const std::string& name, Member& member, const std::string& text) {
-  add_parsed(to, name, member, text, command::parse_duration)->type_name("DURATION");
+void add_duration(CLI::App& to, const std::string& name, Member& member, const std::string& text,
+                  std::chrono::milliseconds most = command::longest_duration) {
+  add_parsed(to, name, member, text, [most](const std::string& given) {
+    return command::parse_duration(given, most);
+  })->type_name("DURATION");
 }
 
 /// An option with a number as its value.
@@ -178,7 +181,8 @@ void describe_commands(CLI::App& app, arguments& to) {
   list->add_option("path", to.list.root, "Those below it, and itself; default: /");
   list->add_flag("--names", to.list.names, "Print the paths only");
   list->add_flag("--waiting", to.list.waiting, "Those that a contender waits for");
-  add_duration(*list, "--older-than", to.list.older_than, "Those whose first holder has held for longer, as 10m");
+  add_duration(*list, "--older-than", to.list.older_than, "Those whose first holder has held for longer, as 10m or 3d",
+               command::longest_age);
 
   auto* watch =
       app.add_subcommand("watch", "Show each change of a queue, until a signal; creates a path that is missing");
@@ -290,6 +294,19 @@ std::vector<std::string> cut_command(std::vector<std::string>& given) {
   return cut;
 }
 
+/// CLI11 takes the word behind an empty value for the value, and an empty value for none.
+void refuse_empty(const std::vector<std::string>& given) {
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const auto& each = given[i];
+    const bool lacks = each.starts_with("--") && each.ends_with('=');
+    if (!lacks && !each.empty()) continue;
+    throw command::usage_error{
+        lacks ? fmt::format("{} has no value; leave it out, or write one", command::printable(each))
+              : fmt::format("the argument behind {} is empty; leave both out, or write one",
+                            i == 0 ? "latchkey" : command::printable(given[i - 1]))};
+  }
+}
+
 bool is_command(CLI::App& app, const std::string& name) {
   const auto all = app.get_subcommands([&](const CLI::App* each) { return each->get_name() == name; });
   return !all.empty();
@@ -304,6 +321,7 @@ exit_code usage_of(const CLI::App& app) {
 /// @returns the exit code, whatever happens.
 int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) try {
   with.run.command = cut_command(given);
+  refuse_empty(given);
   if (given.empty()) throw command::usage_error{"no command is given; see latchkey --help"};
   if (!given.front().starts_with('-') && !is_command(app, given.front()))
     throw command::usage_error{fmt::format("there is no command \"{}\"; see latchkey --help", given.front())};

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <latchkey/client.hpp>
@@ -64,6 +65,9 @@ class LATCHKEY_EXPORT any_lock : public detail::lockable<any_lock> {
   /// @throws error bad_path; bad_option if there are no paths, more than `most_paths`, or two that are the same;
   /// too_large if the transaction that queues at all of them is, as with long paths and a large ACL
   any_lock(client& owner, std::vector<std::string> paths, any_lock_options options = {});
+  /// The same.
+  any_lock(client& owner, std::initializer_list<std::string> paths, any_lock_options options = {})
+      : any_lock{owner, std::vector<std::string>{paths}, std::move(options)} {}
   /// Not `{{"/a", "/b"}}`: the inner list would be one path, from the one pointer to the other. Write `{"/a", "/b"}`.
   template <class = void>
   any_lock(client& owner, std::initializer_list<std::initializer_list<const char*>> one_brace_too_many,

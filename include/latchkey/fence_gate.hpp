@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <type_traits>
@@ -48,7 +49,8 @@ namespace latchkey {
 /// @tparam Resource what names a resource: a key of an unordered map, with the hash `Hash`
 template <class Resource, class Hash = std::hash<Resource>>
 class fence_gate {
-  static_assert(!std::is_pointer_v<Resource>, "name a resource by its text, as std::string, not by where that is");
+  static_assert(!std::is_pointer_v<Resource> && !std::is_same_v<Resource, std::string_view>,
+                "name a resource by its text, as std::string, not by where that is");
 
   class entry {
    public:
@@ -121,7 +123,8 @@ class fence_gate {
   }
 
   /// `if (auto pass = gate.admit(what, token))` compiles, `if (gate.admit(what, token))` does not: that pass would have
-  /// ended before the request begins.
+  /// ended before the request begins. Write `auto`: a `std::optional` without its argument holds the whole answer, and so
+  /// is never empty.
   /// @returns the right to act; nothing if a larger token has been admitted before, or `token` is `{}`.
   /// @throws what `durable` throws; std::system_error on a thread that has the pass
   admission admit(const Resource& what, fencing_token token) {

@@ -68,7 +68,8 @@ class LATCHKEY_EXPORT grant {
   /// @returns why the grant was lost; nothing while it is held, and after a plain unlock.
   std::optional<loss_reason> loss() const noexcept;
 
-  /// @returns a token on which stop is requested at the loss; not at the unlock.
+  /// @returns a token on which stop is requested at the loss; not at the unlock. That of a grant that was never held is
+  /// stopped from the beginning.
   ///
   /// A stop callback that is registered before that request runs on the client's event thread, where it must neither
   /// throw nor suspend a fiber. An exception that leaves it ends the process (`std::terminate`), as std specifies,

@@ -62,8 +62,8 @@ class [[nodiscard]] LATCHKEY_EXPORT guard {
 
   /// @returns a token on which stop is requested at the loss, and when stop is requested on `also`: the caller's own
   /// shutdown, say. With a time `before`, stop is also requested when less than that of the lease is left: see
-  /// `grant::stop_token(before)`. It follows all of them until `release()`; it may cease to at a later call of this
-  /// function if no one can request stop on `also` any more.
+  /// `grant::stop_token(before)`. It follows all of them until `release()`. Each `also` costs some 300 bytes until
+  /// then; for the same one, the same token is returned. The guard must not be const.
   /// @throws error bad_option for a time that `grant::stop_token(before)` refuses
   std::stop_token stop_token(std::stop_token also, saturating<std::chrono::nanoseconds> before = {}) &;
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <latchkey/client.hpp>
@@ -78,6 +79,14 @@ class LATCHKEY_EXPORT multi_lock : public detail::lockable<multi_lock> {
   multi_lock(client& owner, std::vector<lock_request> locks, multi_lock_options options = {});
   /// As above, each of the paths alone: `multi_lock both{client, {"/accounts/1", "/accounts/2"}};`
   multi_lock(client& owner, std::initializer_list<const char*> paths, multi_lock_options options = {});
+  /// As above. (A template, so that braces mean the locks of the first one.)
+  template <class = void>
+  multi_lock(client& owner, const std::vector<std::string>& paths, multi_lock_options options = {})
+      : multi_lock{owner, each_alone(paths), std::move(options)} {}
+  /// Not `{{"/a", "/b"}}`: the inner list would be one path, from the one pointer to the other. Write `{"/a", "/b"}`.
+  template <class = void>
+  multi_lock(client& owner, std::initializer_list<std::initializer_list<const char*>> one_brace_too_many,
+             multi_lock_options options = {}) = delete;
   ~multi_lock();
   multi_lock(const multi_lock&) = delete;
   multi_lock& operator=(const multi_lock&) = delete;
@@ -94,6 +103,8 @@ class LATCHKEY_EXPORT multi_lock : public detail::lockable<multi_lock> {
   const std::string& path() const noexcept;
 
  private:
+  static std::vector<lock_request> each_alone(const std::vector<std::string>& paths);
+
   friend class detail::lockable<multi_lock>;
   bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);

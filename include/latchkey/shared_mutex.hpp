@@ -75,7 +75,9 @@ class LATCHKEY_EXPORT shared_mutex : public detail::lockable<shared_mutex>,
   /// Turns a writer into a reader in one step: no writer comes in between, and the readers behind are admitted. Waits
   /// for the ensemble's answer. The writer's grant ends (released) when the step begins; with the answer
   /// `held_shared()` is the reader's grant, and `unlock_shared()` ends it. Of a request to release the writer's grant the
-  /// reader's does not know.
+  /// reader's does not know. Tokens of the writer's grant tell nothing of the reader's: take new ones. A
+  /// `std::unique_lock` would call `unlock()`: let go of it by `release()` first, and go on with a
+  /// `std::shared_lock{lock, std::adopt_lock}`.
   /// @throws error lock_lost when the lock was lost first: the caller is still a writer, without a grant, and calls
   ///         `unlock()`; closed
   /// @throws std::system_error operation_not_permitted when this fiber is not the writer, or has a `guard`: see below

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/election.hpp>
 
+#include <chrono>
 #include <exception>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -102,7 +104,7 @@ std::string checked_id(std::string id, const client& owner, const std::string& p
 
 election::election(client& owner, std::string path, election_options options)
     : path_{std::move(path)}, rest_{saturate(options.rest_after_failure)}, core_{owner.core()} {
-  require_lock_path(path_);
+  require_lock_path(path_, core_->chroot());
   id_ = checked_id(std::move(options.id), owner, path_);
   require_not_negative("rest_after_failure", rest_, path_);
   const bool as_latch = options.as == election_options::naming::latch;
@@ -116,28 +118,30 @@ election::~election() { candidate_->shut(); }
 void election::run(std::stop_token stop, const std::function<void(const grant&, std::stop_token)>& work,
                    saturating<std::chrono::nanoseconds> warning) {
   if (!work) throw error{errc::bad_option, "run() was given an empty function as work; give it one", path_};
+  // `work` may destroy this object.
+  const auto [core, candidate, path, rest] = std::tuple{core_, candidate_, path_, rest_};
   short_terms ended;
   for (;;) {
-    auto term = acquire(stop);
+    auto term = candidate->acquire_guard(std::chrono::nanoseconds::max(), stop);
     if (term.grant() == grant{}) return;  // stop is requested
     const auto asked_to_stop = term.stop_token(stop, warning);
-    const auto elected_at = core_->monitor().now();
+    const auto elected_at = core->monitor().now();
     std::exception_ptr failed;
     try {
       work(term.grant(), asked_to_stop);
     } catch (...) {
       failed = std::current_exception();  // a fiber must not be suspended inside a handler
     }
-    const auto worked = core_->monitor().now() - elected_at;
+    const auto worked = core->monitor().now() - elected_at;
     const bool by_itself = !asked_to_stop.stop_requested();
     term.release();
     if (failed) {
-      rest_for(*core_, rest_, stop);
+      rest_for(*core, rest, stop);
       std::rethrow_exception(failed);
     }
     if (!by_itself) continue;
-    const auto pause = ended.rest_after(worked, path_);
-    if (pause != duration::zero()) rest_for(*core_, pause, stop);
+    const auto pause = ended.rest_after(worked, path);
+    if (pause != duration::zero()) rest_for(*core, pause, stop);
   }
 }
 

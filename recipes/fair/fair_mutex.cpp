@@ -7,7 +7,7 @@
 namespace latchkey {
 
 fair_mutex::fair_mutex(client& owner, std::string path, fair_mutex_options options) : path_{std::move(path)} {
-  detail::require_lock_path(path_);
+  detail::require_lock_path(path_, owner.core()->chroot());
   detail::require_peers(*owner.core(), options.how, path_);
   detail::require_not_negative("max_hold", detail::saturate(options.max_hold), path_);
   line_ = std::make_shared<detail::fair_places>(owner.core(), path_, options.group, detail::saturate(options.max_hold),

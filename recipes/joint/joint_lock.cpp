@@ -22,7 +22,7 @@ constexpr std::size_t bytes_of_entry = 512;
 std::vector<group_member> checked(const client_core& core, std::vector<group_member> members, std::size_t most) {
   std::set<std::string_view> paths;
   for (const auto& each : members) {
-    require_lock_path(each.path);
+    require_lock_path(each.path, core.chroot());
     if (!paths.insert(each.path).second)
       throw error{errc::bad_option, "a path is named twice; name it once", each.path};
   }

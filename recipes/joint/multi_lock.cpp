@@ -22,16 +22,16 @@ detail::contender_kind kind_of(const lock_request& of) {
   throw error{errc::bad_option, "`how` is none of alone, read and write", of.path};
 }
 
-std::vector<lock_request> alone(std::initializer_list<const char*> paths) {
+}  // namespace
+
+std::vector<lock_request> multi_lock::each_alone(const std::vector<std::string>& paths) {
   std::vector<lock_request> locks;
-  for (const char* each : paths) locks.push_back({.path = each});
+  for (const auto& each : paths) locks.push_back({.path = each});
   return locks;
 }
 
-}  // namespace
-
 multi_lock::multi_lock(client& owner, std::initializer_list<const char*> paths, multi_lock_options options)
-    : multi_lock{owner, alone(paths), std::move(options)} {}
+    : multi_lock{owner, each_alone({paths.begin(), paths.end()}), std::move(options)} {}
 
 multi_lock::multi_lock(client& owner, std::vector<lock_request> locks, multi_lock_options options) {
   std::vector<detail::group_member> members;

@@ -83,7 +83,9 @@ key_table::key_table(std::shared_ptr<client_core> core, key_space keys, cohort_o
       keys_{std::move(keys)},
       options_{std::move(options)},
       counts_{core_->group(options_.group)},
-      contract_{std::make_shared<contract>(core_, keys_.root(), stripes_agreement, keys_.stripes())} {}
+      contract_{std::make_shared<contract>(core_, keys_.root(), stripes_agreement, keys_.stripes())} {
+  require_lock_path(keys_.root(), core_->chroot());
+}
 
 void key_table::open() {
   contract_->open([this](const failure& why) { refuse_all(why); });

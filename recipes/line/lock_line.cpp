@@ -31,7 +31,7 @@ kept_by how_kept(const hold& holder) {
 
 }  // namespace
 
-void ignored_unlocks::add(const std::string& path, const char* call, unlock_fault why) {
+void ignored_unlocks::add(const std::string& path, const char* call, unlock_fault why, const char* other) {
   const auto count = ++count_;
   if (!std::has_single_bit(count)) return;
   const auto say = [&](std::string_view text) { log(log_level::error, text, {{"path", path}, {"ignored", count}}); };
@@ -40,6 +40,10 @@ void ignored_unlocks::add(const std::string& path, const char* call, unlock_faul
         fmt::format("{} was called while a guard holds the lock, and was ignored; call release() of the guard, or "
                     "let its scope end; within election::run(), return from the work",
                     call));
+  }
+  if (why == unlock_fault::other_way) {
+    return say(fmt::format("{} was called by a {} that holds the lock in the other mode, and was ignored; call {}",
+                           call, kind_of_caller(), other));
   }
   const auto* const advice =
       why == unlock_fault::owner_has_ended
@@ -160,10 +164,12 @@ void lock_line::unlock() noexcept {
       why = unlock_fault::guarded;
     } else if (mine && mine->abandoned()) {
       why = unlock_fault::owner_has_ended;
+    } else if (!mine && other_ && other_->holding(fiber)) {
+      why = unlock_fault::other_way;
     }
     return false;
   });
-  if (!is_holder) ignored_.add(path_, words_.unlock, why);
+  if (!is_holder) ignored_.add(path_, words_.unlock, why, why == unlock_fault::other_way ? other_->words_.unlock : "");
 }
 
 void lock_line::leave(std::uint64_t fiber) {

@@ -20,13 +20,15 @@ enum class unlock_fault : std::uint8_t {
   by_another,       ///< the caller is not the holder
   owner_has_ended,  ///< nor can the holder call it
   guarded,          ///< a guard releases the lock
+  other_way,        ///< the caller holds it in the other mode
 };
 
 /// The calls of `unlock()` that one lock object has ignored.
 class ignored_unlocks {
  public:
   /// Logs the first, the second, the fourth and so on: a loop may make many.
-  void add(const std::string& path, const char* call, unlock_fault why);
+  /// @param other the call for the other mode
+  void add(const std::string& path, const char* call, unlock_fault why, const char* other = "");
 
  private:
   std::atomic<std::uint64_t> count_ = 0;

@@ -28,7 +28,7 @@ std::uint32_t require_permits(std::uint32_t permits, const std::string& path) {
 
 semaphore::semaphore(client& owner, std::string path, std::uint32_t permits, semaphore_options options)
     : path_{std::move(path)} {
-  detail::require_lock_path(path_);
+  detail::require_lock_path(path_, owner.core()->chroot());
   line_ = std::make_shared<detail::permit_line>(owner.core(), path_, require_permits(permits, path_),
                                                 detail::cohort_options::checked(options, path_), options.contract);
   line_->open();

@@ -7,7 +7,7 @@
 namespace latchkey {
 
 shared_mutex::shared_mutex(client& owner, std::string path, shared_mutex_options options) : path_{std::move(path)} {
-  detail::require_lock_path(path_);
+  detail::require_lock_path(path_, owner.core()->chroot());
   detail::require_not_negative("share_for", detail::saturate(options.share_for), path_);
   state_ = std::make_shared<detail::shared_state>(
       owner.core(), path_, detail::cohort_options::checked(options, path_),

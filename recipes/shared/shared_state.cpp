@@ -44,8 +44,8 @@ void shared_state::become_reader(std::uint64_t reader, Predicate is_caller) {
     if (writer && is_caller(*writer)) return begin_downgrade(reader);
     throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
                             path_ +
-                                ": the caller does not hold the lock as the writer; call lock() before downgrade(), "
-                                "or acquire() before downgrade(guard)"};
+                                ": the caller has not taken the lock by lock(), as the writer; a writer with a guard "
+                                "calls downgrade(guard)"};
   });
   await(monitor, me, {}, [](const auto&) {});
 }

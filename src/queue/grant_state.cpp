@@ -17,6 +17,11 @@ duration rounded_up(duration before, duration timeout) {
   return (before + step - duration{1}) / step * step;
 }
 
+error negative_warning(duration before, std::string path) {
+  return {errc::bad_option, fmt::format("a time of {} before the end of a lease; it must not be negative", before),
+          std::move(path)};
+}
+
 std::stop_token stopped() {
   std::stop_source source;
   source.request_stop();
@@ -78,8 +83,7 @@ std::stop_token grant_state::stop_token(duration before) {
   return core_->monitor().run([&] {
     auto& keeper = core_->lease_keeper();
     if (before < duration::zero()) {
-      throw error{errc::bad_option,
-                  fmt::format("a time of {} before the end of a lease; it must not be negative", before), path_};
+      throw negative_warning(before, path_);
     }
     if (before > keeper.longest_warning()) {
       throw error{errc::bad_option,
@@ -230,14 +234,19 @@ boottime_clock::time_point grant::valid_until() const noexcept {
 
 std::optional<loss_reason> grant::loss() const noexcept { return state_ ? state_->loss() : std::nullopt; }
 
-std::stop_token grant::stop_token() const noexcept { return state_ ? state_->stop_token() : std::stop_token{}; }
+std::stop_token grant::stop_token() const noexcept {
+  static const auto never_held = detail::stopped();
+  return state_ ? state_->stop_token() : never_held;
+}
 
 bool grant::wait_for_end(saturating<std::chrono::nanoseconds> timeout) const {
   return !state_ || state_->wait_for_end(timeout);
 }
 
 std::stop_token grant::stop_token(saturating<std::chrono::nanoseconds> before) const {
-  return state_ ? state_->stop_token(before) : std::stop_token{};
+  if (state_) return state_->stop_token(before);
+  if (before < std::chrono::nanoseconds::zero()) throw detail::negative_warning(before, {});
+  return stop_token();
 }
 
 bool grant::asked_to_release() const noexcept { return state_ && state_->asked_to_release(); }

@@ -30,7 +30,8 @@ class linked_stop {
   std::stop_callback<std::function<void()>> on_other_;
 };
 
-/// Those of one guard: each token that it has given out is told of the loss, as long as its work may go on.
+/// Those of one guard: each token that it has given out is told of the loss, also when no one can request stop on the
+/// other one any more. (Whether anyone still looks at a token cannot be known.)
 class linked_stops {
   using nanoseconds = std::chrono::nanoseconds;
 
@@ -41,9 +42,7 @@ class linked_stops {
       if (each.also == also && each.of_grant == of_grant) return each.both->token();
     }
     if (!also.stop_possible()) return of_grant;
-    // They have nothing more to tell, or who could request stop on them has gone, and the work that they were made for.
-    std::erase_if(all_,
-                  [](const link& each) { return each.both->token().stop_requested() || !each.also.stop_possible(); });
+    std::erase_if(all_, [](const link& each) { return each.both->token().stop_requested(); });  // nothing more to tell
     auto both = std::make_unique<linked_stop>(of_grant, also);
     all_.push_back({std::move(of_grant), std::move(also), std::move(both)});
     return all_.back().both->token();

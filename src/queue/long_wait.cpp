@@ -27,6 +27,15 @@ std::vector<rank> first_rivals(const std::vector<std::string>& children, const r
   return all;
 }
 
+/// @returns the first contender that one of kind `mine` waits for, or that is let in together with it: who holds the
+/// lock, if anyone does. A reader waits for a writer, which may wait for a reader.
+rank first_of(const std::vector<std::string>& children, const rule& mine, rank rival) {
+  for (const auto& name : children) {
+    if (const auto number = mine.number(name)) rival = std::min(rival, rank{*number, name});
+  }
+  return rival;
+}
+
 /// Other clients may have stored long texts.
 std::string_view cut(std::string_view text) { return text.substr(0, 512); }
 
@@ -54,8 +63,10 @@ class look : public std::enable_shared_from_this<look> {
   void on_listed(const reply& listed) {
     if (!wait_.goes_on()) return;  // an answer that took long: the holder may be the call itself
     const auto remaining = core_.reaper().remaining(absolute_, listed.children);
-    const auto holders = first_rivals(remaining, *where_.kind, std::max<std::size_t>(where_.holders, 1));
+    auto holders = first_rivals(remaining, *where_.kind, std::max<std::size_t>(where_.holders, 1));
     if (holders.empty()) return wait_.calls != 0 ? tell_waiting() : look_again();
+    if (where_.holders <= 1 && !where_.kind->exclusive())
+      holders.front() = first_of(remaining, *where_.kind, holders.front());
     holder_ = holders.front().name;
     held_by_client_ =
         std::all_of(holders.begin(), holders.end(), [this](const rank& each) { return is_of_client(each.name); });
@@ -150,7 +161,9 @@ class look : public std::enable_shared_from_this<look> {
          {"holder_label", cut(owner.label)},
          {"holder_host", cut(owner.host)},
          {"holder_pid", owner.pid == 0 ? std::string{} : fmt::to_string(owner.pid)},
-         {"holder_data", owner.label.empty() ? cut(read_.data) : std::string_view{}},
+         {"holder_data", !owner.label.empty()            ? std::string_view{}
+                         : read_.data == release_request ? "asked to release"
+                                                         : cut(read_.data)},
          {"holder_session", session == 0 ? "none: foreign, permanent" : session_name(session)}});
   }
 

@@ -29,11 +29,15 @@ struct event_thread::state {
   bool joinable = true;
   std::vector<std::function<void()>> on_ended;
 
+  static thread_local const state* mine;  // of the thread that runs
   void run();
   void end(std::unique_lock<std::mutex>& lock);
 };
 
+thread_local const event_thread::state* event_thread::state::mine = nullptr;
+
 void event_thread::state::run() {
+  mine = this;
   std::unique_lock lock{mutex};
   while (true) {
     changed.wait(lock, [this] { return stopping || !queue.empty(); });
@@ -63,8 +67,9 @@ void event_thread::state::end(std::unique_lock<std::mutex>& lock) {
 event_thread::event_thread() : state_{std::make_shared<state>()} {
   const blocked_signals none;
   thread_ = std::thread{[shared = state_] { shared->run(); }};
-  id_ = thread_.get_id();
 }
+
+bool event_thread::is_this_thread() const noexcept { return state::mine == state_.get(); }
 
 event_thread::~event_thread() { stop(); }
 

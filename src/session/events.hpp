@@ -67,14 +67,14 @@ class event_thread {
   /// Runs what has been posted, then ends and joins the thread, unless it has been abandoned. Not from a callback.
   void stop();
 
-  bool is_this_thread() const noexcept { return id_ == std::this_thread::get_id(); }
+  /// Not the id of the thread, which the next thread may have once it has ended.
+  bool is_this_thread() const noexcept;
 
  private:
   struct state;
 
   std::shared_ptr<state> state_;  // the thread may outlive this object
   std::thread thread_;
-  std::thread::id id_;  // also while `stop()` joins on another thread
 };
 
 }  // namespace latchkey::detail

@@ -306,6 +306,8 @@ TEST_CASE("wrong arguments end with 2, and say so on the standard error") {
                                                   {"status", path, "--timeout", "soon"},
                                                   {"status", path, "-T", "1ms"},
                                                   {"list", path, "--older-than", "1y"},
+                                                  {"list", path, "--older-than=", "--json"},
+                                                  {"-c", "", "list"},
                                                   {"list", "//"},
                                                   {"ask", path, "--wait"},
                                                   {"evict", path},
@@ -329,6 +331,8 @@ TEST_CASE("wrong arguments end with 2, and say so on the standard error") {
       {{"status", path, "--most", "x"}, "--most: \"x\" is no number from 0 to"},
       {{"status", path, "--timeout", "soon"}, "--timeout: \"soon\" is no duration"},
       {{"status", "no/slash"}, "no/slash: the path does not begin with a slash; write one in front\n"},
+      {{"run", "--path", path, "--report=", "-n", "--", "true"}, "--report= has no value; leave it out, or write one"},
+      {{"-c", "", "list"}, "the argument behind -c is empty"},
       {{"status", path, "-T", "1ms"}, "--session-timeout is 1 ms; use at least"}};
   for (const auto& [arguments, text] : texts) {
     CAPTURE(text);

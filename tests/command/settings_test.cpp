@@ -63,8 +63,11 @@ TEST_SUITE("settings") {
     CHECK(parse_duration("2m") == 2min);
     CHECK(parse_duration("24h") == 24h);
     CHECK(parse_duration("0") == 0ms);
+    CHECK(parse_duration("1d") == 24h);
+    CHECK(parse_duration("0.0001ms") == 1ms);  // zero may mean no limit
+    CHECK(parse_duration("30d", longest_age) == 720h);
     for (const auto* wrong :
-         {"", "s", "-1s", "1d", "10 s", "1e9", "nan", "inf", "25h", "99999999999999999999h", "5x"}) {
+         {"", "s", "-1s", "2d", "10 s", "1e9", "nan", "inf", "25h", "99999999999999999999h", "5x"}) {
       CAPTURE(std::string{wrong});
       CHECK(refusal_of([&] { parse_duration(wrong); }).find("is no duration") != std::string::npos);
     }
@@ -117,8 +120,8 @@ TEST_SUITE("settings") {
     given.tls = "a,b,c,d";
     CHECK(refusal_of([&] { fill_in(given, nothing); }).starts_with("--tls: give three files"));
     given.tls.clear();
-    given.session_timeout = "1d";
-    CHECK(refusal_of([&] { fill_in(given, nothing); }).starts_with("--session-timeout: \"1d\" is no"));
+    given.session_timeout = "2d";
+    CHECK(refusal_of([&] { fill_in(given, nothing); }).starts_with("--session-timeout: \"2d\" is no"));
     given.session_timeout = "1s";  // that of the file is not used
     fill_in(given, nothing);
     CHECK(given.session_timeout == "1s");

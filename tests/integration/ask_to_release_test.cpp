@@ -76,6 +76,17 @@ TEST_SUITE("queue snapshot") {
     CHECK_FALSE(here.writer_was_asked);
   }
 
+  TEST_CASE("what the request writes over a holder's data is not taken for its name") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick()};
+    mutex lock{owner, path};
+    const auto held = lock.acquire();
+    CHECK(ask_to_release(owner, path) == 1);
+    const auto text = to_string(queue_snapshot{owner, path});
+    CHECK(text.find("__REVOKE__") == text.npos);
+    CHECK(text.find("(asked to release)") != text.npos);
+  }
+
   TEST_CASE("a revocation reads names only, and asks the holders only") {
     counted here;
     writer_behind_readers readers;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/keyed_mutex.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
@@ -45,6 +46,15 @@ TEST_SUITE("bad input") {
     const auto [code, what] = failure_of([] { client{"no-such-host.invalid:2181"}; });
     CHECK(code == errc::unresolvable_host);
     CHECK(mentions(what, "no-such-host.invalid"));
+  }
+
+  LATCHKEY_TEST_CASES("a chroot that is named as an entry is refused, as a parent is", kind,
+                      kinds_of_locks({&kinds::plain, &kinds::reentrant, &kinds::fair, &kinds::writer})) {
+    client below{"127.0.0.1:1/a/x-lock-0000000001", quick()};
+    const auto [code, what] = failure_of([&] { kind->make(below, "/a"); });
+    CHECK(code == errc::bad_path);
+    CHECK(mentions(what, "for the chroot, too"));
+    CHECK(failure_of([&] { keyed_mutex(below, "/a"); }).first == errc::bad_path);
   }
 
   TEST_CASE("options outside of their range are refused") {

@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/reached.hpp"
 #include "support/support.hpp"
 #include "test_cases.hpp"
 
@@ -99,6 +100,27 @@ TEST_SUITE("election") {
     });
     all.join();
     CHECK(queue_at(path).empty());
+  }
+
+  TEST_CASE("an election may be destroyed in its own work") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quick()};
+    for (const bool stops : {true, false}) {
+      CAPTURE(stops);
+      std::stop_source shutdown;
+      auto candidate = std::make_unique<election>(owner, path);
+      auto& stands = *candidate;
+      const auto failed = failure_of([&] {
+        stands.run(shutdown.get_token(), [&](const grant& term, const std::stop_token& stop) {
+          if (stops) shutdown.request_stop();
+          candidate.reset();
+          CHECK_FALSE(term);
+          CHECK(stop.stop_requested() == stops);
+        });
+      });
+      CHECK(failed.first == (stops ? std::error_code{} : make_error_code(errc::lock_destroyed)));
+      CHECK(eventually([&] { return queue_at(path).empty(); }));
+    }
   }
 
   TEST_CASE("a follower that is cut off does not know who leads, and learns of it when it is connected again") {

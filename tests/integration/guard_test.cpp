@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -288,6 +289,30 @@ TEST_SUITE("guard") {
     CHECK(eventually([&] { return by_loss.stop_requested(); }));
     CHECK(again == by_loss);
     CHECK(eventually([&] { return early.stop_requested(); }));
+  }
+
+  TEST_CASE("each token of a guard tells of the loss, also when no one can stop the other one any more") {
+    two_clients<mutex> w;
+    auto held = w.lock.acquire();
+    std::vector<std::stop_token> all;
+    for (int i = 0; i < 10; ++i) {
+      std::stop_source of_task;
+      all.push_back(held.stop_token(of_task.get_token()));
+    }
+    raw_client outside{servers().address(0)};
+    REQUIRE(outside.remove(w.path + "/" + queue_at(w.path).front()));
+    for (const auto& each : all) CHECK(eventually([&] { return each.stop_requested(); }));
+  }
+
+  TEST_CASE("the token of a guard without a lock is stopped") {
+    two_clients<mutex> w;
+    const auto held = w.lock.acquire();
+    guard none;
+    elsewhere([&] { none = w.lock.try_acquire(); });
+    CHECK_FALSE(none);
+    CHECK(none.stop_token().stop_requested());
+    std::stop_source other;
+    CHECK(none.stop_token(other.get_token()).stop_requested());
   }
 
   TEST_CASE("readers of one object may each have a guard, and release it anywhere") {

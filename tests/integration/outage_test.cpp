@@ -244,6 +244,31 @@ TEST_SUITE("outages") {
     all.join();
   }
 
+  TEST_CASE("a reader that waits behind a writer is told who reads, not who waits") {
+    const log_lines lines{log_level::info};
+    const auto path = fresh_path();
+    auto options = quick();
+    options.label = "who-reads";
+    client first{servers().connect_string(), options};
+    options.label = "who-waits";
+    client second{servers().connect_string(), options};
+    options.report_waits_after = 400ms;
+    client third{servers().connect_string(), options};
+    shared_mutex reads{first, path};
+    shared_mutex writes{second, path};
+    shared_mutex reads_later{third, path};
+    const auto held = reads.acquire_shared();
+    std::stop_source stop;
+    on_threads all;
+    all.start([&] { CHECK_FALSE(writes.try_lock_for(patience(), stop.get_token())); });
+    REQUIRE(queued(path, 2));
+    all.start([&] { CHECK_FALSE(reads_later.try_lock_shared_for(patience(), stop.get_token())); });
+    CHECK(eventually([&] { return !lines.with("a call has been waiting long").empty(); }));
+    for (const auto& each : lines.with("a call has been waiting long")) CHECK(mentions(each, "holder_label=who-reads"));
+    stop.request_stop();
+    all.join();
+  }
+
   TEST_CASE_TEMPLATE("a timeout that is not positive bounds a call when no server answers, too", Lock, mutex,
                      fair_mutex, shared_mutex, reentrant_mutex) {
     ensemble all{{.servers = 1}};

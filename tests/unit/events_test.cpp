@@ -6,6 +6,7 @@
 #include <future>
 #include <string>
 #include <string_view>
+#include <thread>
 
 using namespace latchkey::detail;
 using namespace std::string_view_literals;
@@ -23,6 +24,18 @@ TEST_CASE("what has been posted runs in its order before the thread ends") {
   events.stop([&] { told.set_value(); });
   told.get_future().get();
   CHECK(order == "abc");
+}
+
+TEST_CASE("no other thread is that of the events, also one that is begun when that has ended") {
+  event_thread events;
+  bool is_one = false;
+  events.post([&] { is_one = events.is_this_thread(); });
+  events.stop();
+  CHECK(is_one);
+  for (int i = 0; i < 10; ++i) {  // whose ids may be those of threads that have ended
+    std::thread{[&] { is_one = events.is_this_thread(); }}.join();
+    CHECK_FALSE(is_one);
+  }
 }
 
 TEST_CASE("the end is told to everybody who asks for it") {
