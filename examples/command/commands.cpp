@@ -217,6 +217,9 @@ exit_code ask(const context& with, const std::string& path, std::optional<std::c
   } else if (before.holders == 0) {
     with.out << printable(path) << ": not held\n";
   } else {
+    for (const auto& who : before.contenders) {
+      if (who.holds) with.out << text_of(who);  // the request is written over what its node says
+    }
     with.out << fmt::format("{}: asked {} holder{} to release it{}\n", printable(path), asked, asked == 1 ? "" : "s",
                             !wait   ? ""
                             : moved ? "; released"

@@ -44,7 +44,7 @@ std::optional<std::string> read_file(const std::string& file, bool secret, bool 
   if (::fstat(open.number(), &about) != 0) throw cannot_read(file, std::strerror(errno));
   if (!S_ISREG(about.st_mode)) throw cannot_read(file, "it is no regular file");
   const auto mode = static_cast<unsigned>(about.st_mode & 07777);
-  if (secret && mode != 0600) {
+  if (secret && mode != 0600 && mode != 0400) {
     throw usage_error{
         fmt::format("the file of credentials {} has the mode {:04o}; give it the mode 0600, as with "
                     "chmod 600, and change the credentials if others may have read them",

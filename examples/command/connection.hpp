@@ -51,7 +51,7 @@ latchkey::peer_options parse_peers(std::string_view text);
 void fill_in(settings& given, const std::function<const char*(const char*)>& environment);
 
 /// @returns the credentials of a file with a line "scheme:data" for each, as "digest:user:password".
-/// @throws usage_error if others than its owner may read or write it (its mode is not 0600), and for other lines
+/// @throws usage_error if others than its owner may read or write it (its mode is neither 0600 nor 0400), and for other lines
 std::vector<latchkey::credentials> read_credentials(const std::string& file);
 
 std::string host_name();

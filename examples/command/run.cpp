@@ -242,6 +242,7 @@ class runner {
     if (failed) std::rethrow_exception(failed);
     if (!held_) return false;
     taken_ = boottime_clock::now();
+    path_ = lock_path();
     fence_ = held_.fence();
     return true;
   }
@@ -367,7 +368,7 @@ class runner {
   }
 
   void supervise() {
-    say(false, fmt::format("holds {}; process {}", printable(how_.paths.front()), command_.value_or(0)));
+    say(false, fmt::format("holds {}; process {}", printable(path_), command_.value_or(0)));
     while (!empty_ && !guard_gone_) {
       pass_signal();
       tell_lease();
@@ -559,7 +560,7 @@ class runner {
     const auto begun_to_hold = taken_ == time_point{} ? boottime_clock::now() : taken_;
     run_result all{.outcome = name_of(what_),
                    .exit_code = code,
-                   .path = how_.paths.front(),
+                   .path = path_.empty() ? how_.paths.front() : path_,
                    .waited = in_milliseconds(begun_to_hold - begun_),
                    .held = in_milliseconds(held_for_),
                    .status = status_,
@@ -586,6 +587,7 @@ class runner {
   std::optional<watched_token> warning_, loss_, asked_;
 
   time_point begun_{}, taken_{}, started_{};
+  std::string path_;  // of the lock that is held, or was
   nanoseconds held_for_{};
   std::string lost_;  // why
   time_point known_until_{};

@@ -44,6 +44,7 @@ run_lock of_permits(std::shared_ptr<latchkey::semaphore> lock, std::uint32_t cou
 /// At most one recipe, and only what fits it.
 void require_sense(const run_options& how) {
   const bool semaphore = how.permits_in_all != 0;
+  if (how.try_once && how.wait) throw usage_error{"--try does not wait, and --wait does; choose one"};
   if (how.shared + semaphore + how.elect.has_value() + how.any > 1) {
     throw usage_error{"--shared, --semaphore, --elect and --any exclude one another; choose one"};
   }

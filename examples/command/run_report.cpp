@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run_report.hpp"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "descriptor.hpp"
 #include "show.hpp"
 
 namespace command {
@@ -80,8 +82,10 @@ void write_file(const std::string& name, const std::string& text) {
   std::error_code ignored;
   const auto kind = std::filesystem::symlink_status(name, ignored).type();
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) {
-    std::ofstream into{name, std::ios::app};
-    if (!(into << text << std::flush)) std::cerr << "latchkey: cannot write " << printable(name) << '\n';
+    // A pipe that no one reads does not keep us.
+    const descriptor into{::open(name.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK)};
+    if (into.number() < 0 || ::write(into.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+      std::cerr << "latchkey: cannot write " << printable(name) << ": " << std::strerror(errno) << '\n';
     return;
   }
   const auto other = fmt::format("{}.{}", name, ::getpid());

@@ -119,7 +119,8 @@ TEST_CASE("ask tells the holder, and waits until it has released the lock") {
   CHECK(eventually([&] { return lock.held.grant().asked_to_release(); }));
   lock.held.release();
   CHECK(asks.end() == done);
-  CHECK(asks.out == lock.path + ": asked 1 holder to release it; released\n");
+  CHECK(asks.out.starts_with("  HOLDS  lock  one@"));
+  CHECK(asks.out.ends_with("\n" + lock.path + ": asked 1 holder to release it; released\n"));
   CHECK(lock.next.get());
 }
 
@@ -127,7 +128,7 @@ TEST_CASE("ask --wait ends with 1 if the holder does not comply, and with 0 with
   contended_lock lock;
   const result asked{{"ask", lock.path, "--wait", "300ms"}};
   CHECK(asked.how == no);
-  CHECK(asked.out == lock.path + ": asked 1 holder to release it; not released in time\n");
+  CHECK(asked.out.ends_with("\n" + lock.path + ": asked 1 holder to release it; not released in time\n"));
   CHECK(lock.held);
   const auto read = result{{"ask", "--json", lock.path}}.object();
   CHECK(read["asked"] == 1);
@@ -147,7 +148,7 @@ TEST_CASE("ask --wait knows when permits have been given back") {
   CHECK(eventually([&] { return held.grant().asked_to_release(); }));
   held.release();
   CHECK(asked.end() == done);
-  CHECK(asked.out == path + ": asked 1 holder to release it; released\n");
+  CHECK(asked.out.ends_with("\n" + path + ": asked 1 holder to release it; released\n"));
 }
 
 TEST_CASE("evict deletes a waiter's node with --yes only, and says what that means without it") {

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,6 +110,27 @@ TEST_SUITE("latchkey run") {
       CHECK(any.out == "1\n");
       first.signal(SIGTERM);
       CHECK(first.end() == "exit code 143");
+    }
+    SUBCASE("any of several: the report names the one that was held") {
+      temporary_folder folder;
+      const auto file = (folder / "report").string();
+      run first{run_at(path, {}, shell("echo in; sleep 1000"))};
+      CHECK(first.hear() == "in");
+      const auto free = fresh_path();
+      CHECK(ended_run{run_at(path, {"--any", "--path", free, "--report", file}, {"true"})}.how == "exit code 0");
+      std::ifstream report{file};
+      CHECK(json::parse(report)["path"] == free);
+      CHECK(ended_run{run_at(free, {"-n", "-w", "1s"}, {"true"})}.how == "exit code 64");
+      first.signal(SIGTERM);
+      CHECK(first.end() == "exit code 143");
+    }
+    SUBCASE("a report to a pipe that no one reads") {
+      temporary_folder folder;
+      const auto file = (folder / "pipe").string();
+      REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+      const ended_run one{run_at(path, {"--report", file}, {"true"})};
+      CHECK(one.how == "exit code 0");
+      CHECK(has(one.err, "cannot write"));
     }
     SUBCASE("a candidate") {
       run first{run_at(path, {"--elect", "me"}, shell("echo in; sleep 1000"))};
