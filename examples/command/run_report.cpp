@@ -83,7 +83,7 @@ void write_file(const std::string& name, const std::string& text) {
   const auto kind = std::filesystem::symlink_status(name, ignored).type();
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) {
     // A pipe that no one reads does not keep us.
-    const descriptor into{::open(name.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK)};
+    const descriptor into{::open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666)};
     if (into.number() < 0 || ::write(into.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       std::cerr << "latchkey: cannot write " << printable(name) << ": " << std::strerror(errno) << '\n';
     return;
