@@ -63,5 +63,7 @@ exit_code watch(const context& with, const watch_options& how);
 
 /// Blocks the signals that end what follows changes, for this thread and those it starts.
 void block_ending_signals();
+/// @returns whether one of them has come.
+bool ending_signal_is_pending();
 
 }  // namespace command

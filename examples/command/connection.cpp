@@ -252,9 +252,12 @@ std::unique_ptr<latchkey::client> make_client(const settings& with, purpose what
   return std::make_unique<latchkey::client>(with.connect, std::move(options));
 }
 
-std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time, purpose what) {
+std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time, purpose what,
+                                          const std::function<bool()>& given_up) {
+  constexpr std::chrono::nanoseconds between_questions = std::chrono::milliseconds{50};
   auto client = make_client(with, what);
-  if (!client->wait_for_connection(time.left())) {
+  while (!client->wait_for_connection(std::min(time.left(), between_questions)) && !given_up()) {
+    if (time.left() != std::chrono::nanoseconds::zero()) continue;
     throw latchkey::error{
         latchkey::errc::unreachable,
         fmt::format("no server of {} has answered within {}; check the addresses, the servers and the network",

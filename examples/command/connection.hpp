@@ -76,7 +76,11 @@ enum class purpose { look, hold };
 /// @returns a client that has begun to connect. @throws usage_error, latchkey::error
 std::unique_ptr<latchkey::client> make_client(const settings& with, purpose what);
 
-/// @returns a client that is connected. @throws usage_error, latchkey::error
-std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time, purpose what = purpose::look);
+inline bool never() { return false; }
+
+/// @param given_up asked now and then
+/// @returns a client that is connected, unless it has been given up. @throws usage_error, latchkey::error
+std::unique_ptr<latchkey::client> connect(const settings& with, const budget& time, purpose what = purpose::look,
+                                          const std::function<bool()>& given_up = never);
 
 }  // namespace command

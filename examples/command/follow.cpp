@@ -30,10 +30,12 @@
 namespace command {
 namespace {
 
+constexpr std::array ending{SIGINT, SIGTERM, SIGHUP};
+
 sigset_t ending_signals() {
   sigset_t all;
   ::sigemptyset(&all);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&all, number);
+  for (const int number : ending) ::sigaddset(&all, number);
   return all;
 }
 
@@ -73,8 +75,8 @@ class mailbox {
 template <class Sighting, class Print>
 exit_code follow(const context& with, mailbox<Sighting>& seen, Print print) {
   constexpr int look_at_client_every = 1000;  // ms
-  const auto ending = ending_signals();
-  const descriptor signals{valid(::signalfd(-1, &ending, SFD_CLOEXEC))};
+  const auto blocked = ending_signals();
+  const descriptor signals{valid(::signalfd(-1, &blocked, SFD_CLOEXEC))};
   // The last one is there to tell that nobody reads any more.
   std::array<pollfd, 3> all{{{seen.bell(), POLLIN, 0}, {signals.number(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}}};
   while (true) {
@@ -141,8 +143,14 @@ class watched_queue {
 }  // namespace
 
 void block_ending_signals() {
-  const auto ending = ending_signals();
-  ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  const auto blocked = ending_signals();
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+}
+
+bool ending_signal_is_pending() {
+  sigset_t pending;
+  ::sigpending(&pending);
+  return std::any_of(ending.begin(), ending.end(), [&](int each) { return ::sigismember(&pending, each) == 1; });
 }
 
 exit_code follow_leader(const context& with, const std::string& path) {

@@ -264,10 +264,13 @@ exit_code run(const CLI::App& app, arguments& with) {
   }
   std::optional<latchkey::sequencer> sequencer;
   if (name == "check") sequencer = sequencer_of(with.sequencer);
-  if (with.follow || name == "watch") command::block_ending_signals();
+  const bool follows = with.follow || name == "watch";
+  if (follows) command::block_ending_signals();
   fill_in(with);
   const command::budget time{with.connection.timeout};
-  const auto client = command::connect(with.connection, time);
+  const auto client = command::connect(with.connection, time, command::purpose::look,
+                                       follows ? command::ending_signal_is_pending : command::never);
+  if (follows && command::ending_signal_is_pending()) return exit_code::yes;
   const context here{*client, time, std::cout, with.json};
   if (name == "status") return command::show_status(here, with.path, with.most);
   if (name == "list") return command::list_locks(here, with.list);

@@ -184,8 +184,6 @@ class runner {
   int run_to_end() {
     const auto timeout = client_timeout();
     require_time(timeout, how_);
-    client_ = connect(with_, budget{with_.timeout}, purpose::hold);
-    lock_ = make_lock(*client_, how_);
     if (!take_lock()) return end_without_command();
     end_left_runs(how_);  // of those that had the lock when this one began to wait for it
     if (!await_lease()) return lost_before_start();
@@ -205,17 +203,21 @@ class runner {
 
   // Waiting ----------
 
-  /// On a thread of its own, so that this one hears signals. @returns whether it was taken.
+  /// Connects and waits on a thread of its own, so that this one hears signals. @returns whether it was taken.
   bool take_lock() {
     std::stop_source give_up;
     std::exception_ptr failed;
+    std::atomic<bool> waits{false};
     std::atomic<bool> over{false};
     const auto most = how_.try_once ? std::optional<nanoseconds>{0ns}
                       : how_.wait   ? std::optional<nanoseconds>{*how_.wait}
                                     : std::nullopt;
     std::thread taking{[&] {
       try {
-        held_ = lock_.take(most, give_up.get_token());
+        client_ = connect(with_, budget{with_.timeout}, purpose::hold, [&] { return give_up.stop_requested(); });
+        lock_ = make_lock(*client_, how_);
+        waits = true;
+        if (!give_up.stop_requested()) held_ = lock_.take(most, give_up.get_token());
       } catch (...) {
         failed = std::current_exception();
       }
@@ -226,7 +228,7 @@ class runner {
     while (!over) {
       await(next_state);
       if (!over && boottime_clock::now() >= next_state) {
-        tell_place();
+        if (waits) tell_place();
         next_state = boottime_clock::now() + between_states;
       }
       if (guard_gone_ || (signal_ != 0 && signal_ != SIGWINCH)) give_up.request_stop();

@@ -36,6 +36,19 @@
 #include "run_program.hpp"
 
 namespace latchkey::testing {
+namespace {
+
+/// @returns whether the process has blocked the signal, and so gets it from a descriptor.
+bool blocks(int pid, int signal) {
+  std::ifstream status{"/proc/" + std::to_string(pid) + "/status"};
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("SigBlk:")) return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
+}
+
+}  // namespace
+
 TEST_SUITE("latchkey run") {
   TEST_CASE("its exit code is that of the command, or says why there is none") {
     CHECK(end_of({}, shell("exit 7")) == "exit code 7");
@@ -167,6 +180,19 @@ TEST_SUITE("latchkey run") {
     CHECK(has(text, "latchkey_peer_subscriptions_total{run=\"second\"} "));
     CHECK(ended_run{run_at(path, {"--peers", "-s"}, {"true"})}.how == "exit code 64");
     CHECK(ended_run{run_at(path, {"--peers", "1.1.1.1:0,1.1.1.1:1,1.1.1.1:2"}, {"true"})}.how == "exit code 64");
+  }
+
+  TEST_CASE("a signal ends the wait for a server, too") {
+    const std::vector<std::string> nowhere{"-c", "127.0.0.1:1", "--timeout", "1h"};
+    for (const auto& each : {with({"run", "-n", "--path", "/a"}, with(nowhere, {"--", "true"})),
+                             with({"run", "--path", "/a"}, with(nowhere, {"--", "true"})),
+                             with({"watch", "/a"}, nowhere), with({"leader", "/a", "--follow"}, nowhere)}) {
+      CAPTURE(json(each).dump());
+      run one{each};
+      CHECK(eventually([&] { return blocks(one.pid(), SIGTERM); }));
+      one.signal(SIGTERM);
+      CHECK(one.end() == (each.front() == "run" ? "exit code 143" : "exit code 0"));
+    }
   }
 
   TEST_CASE("a signal before the lock ends the wait, and nothing is started or left") {
