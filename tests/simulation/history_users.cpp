@@ -118,7 +118,9 @@ void history::finish_call(actor& who) {
   // Who was stopped is excused until it runs again.
   const auto resumed = time_.resumed_at(who.object->handle.client().process());
   call.finished_at = std::max(time_.now(), resumed);  // it may have been stopped within the call
-  call.deadline = std::max(call.deadline, resumed);
+  // A try asks the ensemble then, and may need a proof; no time of its own ends it.
+  const auto excused = call.once && resumed > call.entered_at ? resumed + plan_.timeout : resumed;
+  call.deadline = std::max(call.deadline, excused);
   switch (settled->what) {
     case outcome::waiting:
       break;
