@@ -39,7 +39,8 @@ struct find_options {
 /// It is no snapshot: each path is shown as it was when it was listed, after the call began. Children whose names make no
 /// valid path are left out, and so is `/zookeeper`.
 ///
-/// Cost: one transaction without a change, and one list for each node below `root` that is no contender; at most 64 are under way at a time.
+/// Cost: one transaction without a change, and one list for each node below `root` that is no contender; at most 64 are
+/// under way at a time.
 /// Suspends the calling fiber, or blocks a plain thread, at most `timeout`, or 200 ms if that is not positive.
 /// @param root a path below the chroot; "/" for all. One that does not exist has no locks.
 /// @returns the paths that have contenders, sorted as text; `root` may be one of them.

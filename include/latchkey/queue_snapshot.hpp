@@ -44,9 +44,9 @@ LATCHKEY_EXPORT std::string_view to_string(contender::kind kind) noexcept;
 /// The queue of one lock path at one moment, a value: holders first, then waiters, in the order of the queue. It shows
 /// every change that was committed before the call. For a semaphore: one holder for each permit, then the waiters.
 ///
-/// Cost: one transaction without a change, one list, and one read per contender; two lists and one read more at the path of a semaphore. At
-/// most 64 reads are under way at a time, fewer when the nodes have much data, so that the locks of this client are not
-/// delayed.
+/// Cost: one transaction without a change, one list, and one read per contender; two lists and one read more at the path
+/// of a semaphore. At most 64 reads are under way at a time, fewer when the nodes have much data, so that the locks of
+/// this client are not delayed.
 ///
 /// Blocking: only the constructor; it suspends the calling fiber, or blocks a plain thread.
 class LATCHKEY_EXPORT queue_snapshot {

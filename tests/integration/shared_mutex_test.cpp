@@ -227,8 +227,15 @@ TEST_SUITE("shared mutex") {
     other.join();
     CHECK(log.with(path).size() == 1);
     CHECK(lock.held_shared());
+    lock.unlock();  // the caller reads: it is told which call it wants
+    CHECK(log.with("holds the lock in the other mode, and was ignored; call unlock_shared()").size() == 1);
+    CHECK(lock.held_shared());
     lock.unlock_shared();
-    CHECK(log.with(path).size() == 1);
+    lock.lock();
+    lock.unlock_shared();
+    CHECK(log.with("holds the lock in the other mode, and was ignored; call unlock()").size() == 1);
+    lock.unlock();
+    CHECK(log.with(path).size() == 3);
     lock.unlock();  // to write: nothing happens
     CHECK(leaves_nothing(path));
   }
