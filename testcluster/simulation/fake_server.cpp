@@ -60,10 +60,11 @@ void fake_server::catch_up(std::size_t position) {
 
 void fake_server::apply_next() {
   bool continues = true;
+  const bool alone = !leader_.log()[applied_].continues;  // of several, all would be lost
   while (continues) {
     due_.pop_front();
     const auto& what = leader_.log()[applied_];
-    const bool lost = loses(what);
+    const bool lost = alone && loses(what);
     if (!lost) tree_.apply(what, applied_, paths_);
     ++applied_;
     continues = what.continues;

@@ -57,7 +57,8 @@ class fake_server {
   /// From now on it is so much later than the leader; what it is late with already stays so.
   void set_lag(delay_range lag) noexcept { own_lag_ = lag; }
 
-  /// It will lose the transaction that removes this node, and show the node for ever (see ZOOKEEPER-4785).
+  /// It will lose the transaction that removes this node, and show the node for ever (see ZOOKEEPER-4785); not one that
+  /// does more than that.
   void lose_removal(path_id path) { lost_.insert(path); }
   /// It will send no event when this node is removed (see ZOOKEEPER-4799).
   void lose_event(path_id path) { unheard_.insert(path); }
