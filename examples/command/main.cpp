@@ -3,16 +3,13 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,16 +22,20 @@
 #include "connection.hpp"
 #include "doctor.hpp"
 #include "exit_code.hpp"
+#include "parsed_options.hpp"
 #include "restart.hpp"
 #include "run.hpp"
 #include "show.hpp"
 
 namespace {
 
+using command::add_choice;
+using command::add_duration;
+using command::add_number;
+using command::add_parsed;
 using command::context;
 using command::exit_code;
-
-constexpr int most_int = std::numeric_limits<int>::max();
+using command::most_int;
 
 /// All that the command line can say.
 struct arguments {
@@ -56,55 +57,6 @@ struct arguments {
   command::run_options run;
   bool restart = false;
 };
-
-/// An option whose value `parse` makes of a text. What it throws gets the name of the option.
-template <class Member, class Parse>
-CLI::Option* add_parsed(CLI::App& to, const std::string& name, Member& member, const std::string& text, Parse parse) {
-  const auto take = [&member, parse, option = name.substr(name.find("--"))](const std::string& given) {
-    try {
-      member = parse(given);
-    } catch (const command::usage_error& wrong) {
-      throw command::usage_error{fmt::format("{}: {}", option, wrong.what())};
-    }
-  };
-  return to.add_option_function<std::string>(name, take, text);
-}
-
-template <class Member>
-void add_duration(CLI::App& to, const std::string& name, Member& member, const std::string& text,
-                  std::chrono::milliseconds most = command::longest_duration) {
-  add_parsed(to, name, member, text, [most](const std::string& given) {
-    return command::parse_duration(given, most);
-  })->type_name("DURATION");
-}
-
-/// An option with a number as its value.
-template <class Member>
-void add_number(CLI::App& to, const std::string& name, Member& member, const std::string& text, int least, int most) {
-  add_parsed(to, name, member, text, [least, most](const std::string& given) {
-    int number = 0;
-    const auto* const end = given.data() + given.size();
-    const auto read = std::from_chars(given.data(), end, number);
-    if (read.ec != std::errc{} || read.ptr != end || number < least || number > most) {
-      throw command::usage_error{
-          fmt::format("\"{}\" is no number from {} to {}", command::printable(given), least, most)};
-    }
-    return static_cast<Member>(number);
-  })->type_name("N");
-}
-
-/// An option with one of some words as its value.
-template <class Member>
-void add_choice(CLI::App& to, const std::string& name, Member& member, const std::string& text,
-                const std::vector<std::pair<std::string, Member>>& words) {
-  add_parsed(to, name, member, text, [words](const std::string& given) {
-    const auto found = std::find_if(words.begin(), words.end(), [&](const auto& each) { return each.first == given; });
-    if (found != words.end()) return found->second;
-    std::string all;
-    for (const auto& each : words) all += (all.empty() ? "" : &each == &words.back() ? " or " : ", ") + each.first;
-    throw command::usage_error{fmt::format("\"{}\" is none of them; write {}", command::printable(given), all)};
-  })->type_name("WORD");
-}
 
 void add_peers(CLI::App& app, arguments& to) {
   app.add_option("--peers", to.connection.peers,
