@@ -52,11 +52,11 @@ void agreed_number::ask() {
   if (state_ == state::unknown && connected()) read_record(false);
 }
 
-void agreed_number::read_record(bool synced) {
+void agreed_number::read_record(bool behind_barrier) {
   forget();
   state_ = state::asked;
   request record{.kind = operation::get, .path = absolute_};
-  const auto then = [synced](agreed_number& self, const reply& read) { self.on_read(read, synced); };
+  const auto then = [behind_barrier](agreed_number& self, const reply& read) { self.on_read(read, behind_barrier); };
   if (!what_.may_change) return conversation::ask(std::move(record), then);
   watch(std::move(record), then, [](agreed_number& self) {
     self.forget();
@@ -64,13 +64,13 @@ void agreed_number::read_record(bool synced) {
   });
 }
 
-void agreed_number::on_read(const reply& read, bool synced) {
+void agreed_number::on_read(const reply& read, bool behind_barrier) {
   const bool missing = read.code == reply_code::no_node;
   if (is_lost(read.code)) writes_.end();  // nor is it known what has become of the write
   if (is_lost(read.code) || (missing && what_.may_change)) return forget();
   if (missing) return on_none({});
   if (read.code != reply_code::ok) return fail(refusal(core(), read.code, what_.permissions));
-  read.data_size == 0 ? on_none(read.stat.version) : on_number(read, synced);
+  read.data_size == 0 ? on_none(read.stat.version) : on_number(read, behind_barrier);
 }
 
 void agreed_number::on_none(version at) {
@@ -121,10 +121,10 @@ void agreed_number::send(request what) {
 }
 
 /// The node may have been changed before the call began, and the server of this client may not know yet.
-void agreed_number::on_number(const reply& read, bool synced) {
+void agreed_number::on_number(const reply& read, bool behind_barrier) {
   const auto found = what_.read(read.data);
   const bool fits = found && (*found == number_ || (met_ && what_.may_change));
-  if (!fits && !synced) {
+  if (!fits && !behind_barrier) {
     core().session().submit(barrier(absolute_), [](const reply&) {});
     return read_record(true);
   }

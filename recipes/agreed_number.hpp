@@ -110,13 +110,13 @@ class agreed_number : public conversation<agreed_number> {
   // clang-format on
   using version = std::optional<std::int32_t>;  ///< of the data; none: the node is missing
 
-  void read_record(bool synced);
-  void on_read(const reply& read, bool synced);
+  void read_record(bool behind_barrier);
+  void on_read(const reply& read, bool behind_barrier);
   void on_none(version at);
   void write(version at);
   void make_node();
   void send(request what);
-  void on_number(const reply& read, bool synced);
+  void on_number(const reply& read, bool behind_barrier);
   void fail(failure why);
 
   const std::string path_;

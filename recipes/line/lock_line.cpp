@@ -157,6 +157,7 @@ void lock_line::cancel(const std::shared_ptr<waiter>& who) {
 void lock_line::unlock() noexcept {
   const auto fiber = current_fiber();
   auto why = unlock_fault::by_another;
+  const char* in_the_other_mode = "";
   const bool is_holder = core_->monitor().forked() || core_->monitor().run([&] {
     auto* const mine = holding(fiber);
     if (mine && mine->unlocks(fiber)) return leave(*mine), true;
@@ -166,10 +167,11 @@ void lock_line::unlock() noexcept {
       why = unlock_fault::owner_has_ended;
     } else if (!mine && other_ && other_->holding(fiber)) {
       why = unlock_fault::other_way;
+      in_the_other_mode = other_->words_.unlock;
     }
     return false;
   });
-  if (!is_holder) ignored_.add(path_, words_.unlock, why, why == unlock_fault::other_way ? other_->words_.unlock : "");
+  if (!is_holder) ignored_.add(path_, words_.unlock, why, in_the_other_mode);
 }
 
 void lock_line::leave(std::uint64_t fiber) {

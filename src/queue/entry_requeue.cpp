@@ -87,7 +87,7 @@ void queue_entry::on_requeued(const kept_node& former, bool listed) {
   }
   if (const auto last = former.last.empty() ? std::nullopt : rival_of(*kind_, former.last);
       last && follows_on(*last->kind, former.last)) {
-    see_ahead(former.behind);
+    outlook_.listed(former.behind, core_->monitor().now(), queue_pace());
     return wait_behind(former.last);
   }
   if (!listed) look();

@@ -58,7 +58,7 @@ void queue_entry::decide(const reply& listed) {
     case admission::verdict::gone:
       return queue_again();  // an operator has deleted it
     case admission::verdict::granted:
-      see_ahead(0);
+      outlook_.listed(0, core_->monitor().now(), queue_pace());
       listener_->on_listed(listed.children);
       return admitted(verdict);
     case admission::verdict::wait:
@@ -66,7 +66,7 @@ void queue_entry::decide(const reply& listed) {
   }
   if (patience_ == patience::once) return refuse();
   if (follow(verdict.blocker)) return;
-  see_ahead(verdict.blockers);
+  outlook_.listed(verdict.blockers, core_->monitor().now(), queue_pace());
   wait_behind(std::string{verdict.blocker});
 }
 
@@ -75,13 +75,6 @@ bool queue_entry::is_last_of_its_kind(const std::vector<std::string>& children) 
   const auto mine = kind_->number(last_component(node_));
   return std::none_of(children.begin(), children.end(),
                       [&](const std::string& name) { return kind_->number(name) > mine; });
-}
-
-/// So many contenders are ahead.
-void queue_entry::see_ahead(std::uint32_t count) {
-  pace none;
-  auto* const queue = queue_pace();
-  outlook_.listed(count, core_->monitor().now(), queue ? *queue : none);
 }
 
 /// @param name of the nearest contender ahead (`admission::blocker`)

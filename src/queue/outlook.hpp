@@ -38,9 +38,10 @@ class outlook {
   std::uint32_t ahead() const noexcept { return ahead_; }
 
   /// A list has shown so many ahead.
-  void listed(std::uint32_t ahead, time_point now, pace& queue) noexcept {
+  /// @param queue learns from it; may be null
+  void listed(std::uint32_t ahead, time_point now, pace* queue) noexcept {
     // On average the head was half done when the wait began.
-    if (ahead < ahead_) queue.learn(now - since_, 2 * (ahead_ - ahead) - (ahead == 0 ? 1 : 0));
+    if (queue && ahead < ahead_) queue->learn(now - since_, 2 * (ahead_ - ahead) - (ahead == 0 ? 1 : 0));
     if (ahead == ahead_) return;
     ahead_ = ahead;
     since_ = now;

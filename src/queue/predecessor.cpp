@@ -49,7 +49,7 @@ void predecessor::on_read(const reply& read, time_point asked) {
 void predecessor::gone() {
   if (core().peers()) core().peers()->departures().gone(*path_, name_);
   if (who_ != nullptr)
-    who_->on_ahead_gone(who_->ahead().ahead() == 1 && !kind_->may_be_back(*rival_of(*kind_, name_)->kind));
+    who_->on_ahead_gone(who_->outlook().ahead() == 1 && !kind_->may_be_back(*rival_of(*kind_, name_)->kind));
 }
 
 // Those ahead of it ----------
@@ -58,11 +58,11 @@ void predecessor::gone() {
 void predecessor::look_ahead(duration round_trip) {
   const auto* const queue = who_ != nullptr && peers_ == nullptr && watching() ? who_->queue_pace() : nullptr;
   if (queue == nullptr) return;
-  const auto pause = who_->ahead().look_in(*queue, core().monitor().now(), round_trip);
+  const auto pause = who_->outlook().look_in(*queue, core().monitor().now(), round_trip);
   if (!pause) return;
   after(*pause, [](predecessor& self) {
     if (!self.connected() || !self.watching()) return;
-    self.who_->ahead().looked();
+    self.who_->outlook().looked();
     self.ask(
         {.kind = operation::children, .path = *self.path_},
         [asked = self.core().monitor().now()](predecessor& me, const reply& listed) { me.on_looked(listed, asked); },
@@ -75,7 +75,7 @@ void predecessor::on_looked(const reply& listed, time_point asked) {
   const auto seen = admit(listed.children, own_name(), *kind_);
   if (seen.what != admission::verdict::wait || seen.blocker != name_) return;  // what has happened is told elsewhere
   const auto now = core().monitor().now();
-  who_->ahead().listed(seen.blockers, now, *who_->queue_pace());
+  who_->outlook().listed(seen.blockers, now, who_->queue_pace());
   look_ahead(now - asked);
 }
 

@@ -29,7 +29,7 @@ class follower {
   virtual void on_ahead_unseen(reply_code why) = 0;
 
   /// @returns what it knows of those ahead.
-  virtual outlook& ahead() noexcept = 0;
+  virtual detail::outlook& outlook() noexcept = 0;
   /// @returns that of the queue; null: it does not look ahead.
   virtual pace* queue_pace() noexcept = 0;
 

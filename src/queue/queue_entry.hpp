@@ -141,7 +141,7 @@ class queue_entry final : public place,
   void on_ahead_released() override;
   void on_next() override;
   void on_ahead_unseen(reply_code why) override;
-  outlook& ahead() noexcept override { return outlook_; }
+  detail::outlook& outlook() noexcept override { return outlook_; }
   pace* queue_pace() noexcept override { return listener_->queue_pace(); }
   void on_neighbours_forgotten() override { look_again(); }
   void on_parent_gone() override;
@@ -207,7 +207,6 @@ class queue_entry final : public place,
   void look_again();
   void decide(const reply& listed);
   bool is_last_of_its_kind(const std::vector<std::string>& children) const;
-  void see_ahead(std::uint32_t count);
   void wait_behind(const std::string& name);
   void confirm_release();
   void admitted_by_release();
@@ -261,7 +260,7 @@ class queue_entry final : public place,
   std::int64_t czxid_ = 0;  // of our tokens; 0: not known yet
   std::unique_ptr<failure> parent_failure_;
   std::unique_ptr<std::string> replacement_;  // the path of the node to be, of another kind
-  outlook outlook_;
+  detail::outlook outlook_;
   std::shared_ptr<predecessor> predecessor_;
   std::unique_ptr<behind> behind_;
 };

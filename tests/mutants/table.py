@@ -26,7 +26,7 @@ cohort = "recipes/line/cohort.cpp"
 mutants = (
     # Who looks ahead.
     Mutant("a look counts for one that shows the predecessor alone", ahead,
-           "who_->ahead().listed(seen.blockers, now,", "who_->ahead().listed(1, now,"),
+           "who_->outlook().listed(seen.blockers, now,", "who_->outlook().listed(1, now,"),
     # Who tells.
     Mutant("a waiter that leaves tells", entry,
            "const bool tells = closed && state_ == state::granted &&", "const bool tells = (closed || state_ == state::waiting) &&"),

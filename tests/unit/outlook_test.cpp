@@ -44,13 +44,13 @@ TEST_SUITE("outlook") {
     pace queue;
     outlook one;
     const time_point start{1h};
-    one.listed(4, start, queue);
+    one.listed(4, start, &queue);
     CHECK_FALSE(queue.known());
-    one.listed(2, start + 20ms, queue);
+    one.listed(2, start + 20ms, &queue);
     CHECK(queue.mean() == 10ms);
-    one.listed(2, start + 21ms, queue);
+    one.listed(2, start + 21ms, &queue);
     CHECK(queue.mean() == 10ms);
-    one.listed(0, start + 35ms, queue);
+    one.listed(0, start + 35ms, &queue);
     CHECK(queue.mean() == 10ms);
     CHECK(one.ahead() == 0);
   }
@@ -60,7 +60,7 @@ TEST_SUITE("outlook") {
     pace none;
     const auto look = [&](std::uint32_t ahead, const pace& queue) {
       outlook one;
-      one.listed(ahead, start, none);
+      one.listed(ahead, start, &none);
       return one.look_in(queue, start, 2ms);
     };
     CHECK_FALSE(look(0, of(5ms)));
@@ -77,14 +77,14 @@ TEST_SUITE("outlook") {
     const time_point start{1h};
     pace queue = of(5ms);
     outlook one;
-    one.listed(2, start, queue);
+    one.listed(2, start, &queue);
     auto now = start;
     std::vector<detail::duration> pauses;
     while (const auto pause = one.look_in(queue, now, 2ms)) {
       pauses.push_back(*pause);
       now += *pause + 2ms;
       one.looked();
-      one.listed(2, now, queue);
+      one.listed(2, now, &queue);
     }
     CHECK(pauses == std::vector<detail::duration>{3ms, 2500us, 4750us, 8125us});
   }
