@@ -184,7 +184,7 @@ TEST_SUITE("family waiting") {
     REQUIRE(eventually([&] { return !here.owner.connected(); }));
     CHECK_FALSE(lock->try_lock());
     here.net.heal();
-    REQUIRE(here.owner.wait_for_connection(patience()));
+    REQUIRE(missing_connection(here.owner) == "");
     CHECK(lock->try_lock());
     lock->unlock();
     CHECK(leaves_nothing(path));

@@ -102,7 +102,7 @@ TEST_SUITE("moving servers") {
     auto options = quick(10s);
     options.observer = [&](const client_event& event) { seen.take(event); };
     client owner{all.connect_string(), options};
-    REQUIRE(owner.wait_for_connection(patience()));
+    REQUIRE(missing_connection(owner) == "");
     const auto session = owner.session_id();
     for (int round = 0; round < rounds(); ++round) {
       mutex lock{owner, fresh_path()};

@@ -119,7 +119,7 @@ TEST_SUITE("outages") {
     const log_lines lines{log_level::warning};
     ensemble all{{.servers = 1}};
     client owner{all.connect_string(), reporting(1s)};
-    REQUIRE(owner.wait_for_connection(patience()));
+    REQUIRE(missing_connection(owner) == "");
     const auto path = fresh_path();
     all.create_all(path);
     mutex lock{owner, path};
@@ -129,7 +129,7 @@ TEST_SUITE("outages") {
     REQUIRE(eventually([&] { return error_of([&] { return lock.try_lock(); }) == errc::unreachable; }));
     REQUIRE(eventually([&] { return !lines.with("no server of").empty(); }));
     all.start(0);
-    REQUIRE(owner.wait_for_connection(patience()));
+    REQUIRE(missing_connection(owner) == "");
     CHECK(eventually([&] { return lock.try_lock(); }));
     CHECK(eventually([&] { return lines.with("outage_ms=").size() > lines.with("no server of").size(); }));
     CHECK_FALSE(lines.with("the connection was lost").empty());
@@ -140,7 +140,7 @@ TEST_SUITE("outages") {
     auto options = quick(20s);
     options.connect_timeout = 500ms;
     client owner{net.connect_string(), options};
-    REQUIRE(owner.wait_for_connection(patience()));
+    REQUIRE(missing_connection(owner) == "");
     const auto path = fresh_path();
     servers().create_all(path);
     mutex plain{owner, path};
@@ -302,7 +302,7 @@ TEST_SUITE("outages") {
     eager.report_waits_after = patience();
     client one{servers().connect_string(), silent};
     client two{servers().connect_string(), eager};
-    for (auto* const each : {&one, &two}) REQUIRE(each->wait_for_connection(patience()));
+    for (auto* const each : {&one, &two}) REQUIRE(missing_connection(*each) == "");
     mutex of_one{one, path};
     mutex of_two{two, path};
     CHECK_FALSE(of_one.try_lock_for(500ms));

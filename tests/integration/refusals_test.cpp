@@ -29,7 +29,7 @@ struct strict_server {
   proxy net{server.addresses()};
   client owner{net.connect_string(), quick(60s)};
 
-  strict_server() { REQUIRE(owner.wait_for_connection(patience())); }
+  strict_server() { REQUIRE(missing_connection(owner) == ""); }
 
   /// As `setquota -N nodes -B bytes` of zkCli. @pre the path exists
   void limit(const std::string& path, int nodes, int bytes = -1) {
@@ -149,7 +149,7 @@ TEST_SUITE("refusals") {
     auto options = quick(10s);
     options.authentication = {{"digest", "billing:secret"}};
     client admitted{server.connect_string(), options};
-    REQUIRE(admitted.wait_for_connection(patience()));
+    REQUIRE(missing_connection(admitted) == "");
     net.heal();
     REQUIRE(eventually([&] { return !held; }));
     CHECK(held.loss() == loss_reason::access_revoked);
@@ -325,7 +325,7 @@ TEST_SUITE("refusals") {
     owner_of_parent.create(path + "/ephemeral", {}, create_mode::ephemeral);
     proxy net{servers().addresses()};
     client owner{net.connect_string(), quick(60s)};
-    REQUIRE(owner.wait_for_connection(patience()));
+    REQUIRE(missing_connection(owner) == "");
     net.reset_requests();
     for (const auto& below : {path + "/ephemeral/q", path + "/ephemeral/a/b/q"}) {
       semaphore permits{owner, below, 2};

@@ -171,7 +171,7 @@ TEST_SUITE("ticket") {
     proxy net{servers().addresses()};
     client owner{net.connect_string(), quick(10s)};
     fair_mutex lock{owner, path};
-    REQUIRE(owner.wait_for_connection(patience()));
+    REQUIRE(missing_connection(owner) == "");
     group_of_actors all{who};
     all.start([&] {
       std::stop_source stop;

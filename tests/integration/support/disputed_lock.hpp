@@ -24,8 +24,8 @@ class disputed_lock {
         until_lost_{patience() + 3 * std::chrono::milliseconds{how.session_timeout}},
         first{via, how},
         second{servers().connect_string(leader), how} {
-    REQUIRE(first.wait_for_connection(patience()));
-    REQUIRE(second.wait_for_connection(patience()));
+    REQUIRE(missing_connection(first) == "");
+    REQUIRE(missing_connection(second) == "");
     servers().create_all(path_);
   }
 

@@ -15,6 +15,7 @@
 #else
 #include <boost/fiber/operations.hpp>
 #endif
+#include <latchkey/queue_snapshot.hpp>
 
 #include "../../announced_ensemble.hpp"
 #include "recipes/rules.hpp"
@@ -66,6 +67,27 @@ client_options quick(std::chrono::milliseconds session_timeout) {
 }
 
 std::chrono::milliseconds patience() { return 15s * slowdown; }
+
+std::string missing_connection(client& who) {
+  if (who.wait_for_connection(patience())) return {};
+  std::string why;
+  const auto say = [&why](auto&& ask) {
+    try {
+      why += ask();
+    } catch (const std::exception& failed) {
+      why += failed.what();
+    }
+    why += "; ";
+  };
+  say([&] {
+    const queue_snapshot asked{who, "/", 1s};
+    return "connected later";
+  });
+  for (std::size_t i = 0; i < servers().size(); ++i) {
+    say([&] { return fmt::format("server {} is {}", i, servers().admin(i).srvr().mode); });
+  }
+  return why;
+}
 
 bool slowed_down() { return slowdown > 1; }
 

@@ -34,6 +34,10 @@ inline constexpr auto long_session = 40s;
 /// pace.
 std::chrono::milliseconds patience();
 
+/// Waits for a connection of `who`, for `patience()` at most. @returns empty when there is one; otherwise what the client
+/// and the servers say.
+std::string missing_connection(client& who);
+
 /// @returns whether a sanitizer slows the tests down.
 bool slowed_down();
 
