@@ -94,7 +94,8 @@ std::string group_of_this_process(const hierarchy& where) {
     const auto path = line.substr(3);
     const auto root = where.root == "/" ? std::string{} : where.root;
     if (path.starts_with("/..") || !(path + '/').starts_with(root + '/')) break;
-    return where.folder + path.substr(root.size());
+    const auto below = path.substr(root.size());
+    return below == "/" ? where.folder : where.folder + below;
   }
   throw no_cgroup{"the control group of this process is not among those that are mounted"};
 }

@@ -15,14 +15,26 @@ struct option {
   std::string name;  // with its dashes
   std::string help;
   bool takes_value = false;
+  std::string choices;  // with spaces between them; empty: any value
 };
+
+/// The words of `add_choice`.
+std::string choices_of(const CLI::Option& of) {
+  auto type = of.get_type_name();
+  if (type.find('|') == type.npos) return {};
+  std::replace(type.begin(), type.end(), '|', ' ');
+  return type;
+}
 
 std::vector<option> options_of(const CLI::App& app) {
   std::vector<option> all;
   for (const auto* each : app.get_options()) {
     const bool takes_value = each->get_items_expected_max() > 0;
-    for (const auto& name : each->get_lnames()) all.push_back({"--" + name, each->get_description(), takes_value});
-    for (const auto& name : each->get_snames()) all.push_back({"-" + name, each->get_description(), takes_value});
+    const auto add = [&](const std::string& name) {
+      all.push_back({name, each->get_description(), takes_value, choices_of(*each)});
+    };
+    for (const auto& name : each->get_lnames()) add("--" + name);
+    for (const auto& name : each->get_snames()) add("-" + name);
   }
   return all;
 }
@@ -77,8 +89,8 @@ _latchkey() {
   done
   COMPREPLY=()
   case $before in
-    --auth-file | --config) COMPREPLY=($(compgen -f -- "$word")); return ;;
-    @with_value@) return ;;
+    --auth-file | --config | --report | --textfile) COMPREPLY=($(compgen -f -- "$word")); return ;;
+@choices@    @with_value@) return ;;
   esac
   local words
   case $command in
@@ -104,17 +116,24 @@ std::string for_bash(const CLI::App& app) {
   std::string words;
   std::string cases;
   std::string with_path;
+  std::string choices;
   for (const auto* each : commands_of(app)) {
     words += each->get_name() + " ";
     auto own = names_of(options_of(*each)) + " " + common;
     if (each->get_name() == "completion") own += " bash zsh fish";
     cases += fmt::format("    {}) words={} ;;\n", each->get_name(), as_word(own));
+    for (const auto& option : options_of(*each)) {
+      if (option.choices.empty()) continue;
+      choices += fmt::format("    {}) COMPREPLY=($(compgen -W {} -- \"$word\")); return ;;\n", option.name,
+                             as_word(option.choices));
+    }
     if (each->get_option_no_throw("path") != nullptr) with_path += (with_path.empty() ? "" : " | ") + each->get_name();
   }
   std::string script{bash_script};
   for (const auto& [name, text] : {std::pair{"@with_value@", with_value(app)},
                                    {"@words@", as_word(words + common)},
                                    {"@cases@", cases},
+                                   {"@choices@", choices},
                                    {"@with_path@", with_path}}) {
     const std::string_view marker{name};
     for (auto at = script.find(marker); at != script.npos; at = script.find(marker, at + text.size()))
@@ -134,9 +153,9 @@ std::string for_fish(const CLI::App& app) {
   const auto add = [&](const CLI::App& of, const std::string& condition) {
     for (const auto& each : options_of(of)) {
       const bool is_long = each.name.starts_with("--");
-      script +=
-          fmt::format("complete -c latchkey{} -{} {}{} -d {}\n", condition, is_long ? 'l' : 's',
-                      each.name.substr(is_long ? 2 : 1), each.takes_value ? " -r" : "", as_word(each.help, "\\'"));
+      script += fmt::format("complete -c latchkey{} -{} {}{}{} -d {}\n", condition, is_long ? 'l' : 's',
+                            each.name.substr(is_long ? 2 : 1), each.takes_value ? " -r" : "",
+                            each.choices.empty() ? "" : " -a " + as_word(each.choices), as_word(each.help, "\\'"));
     }
   };
   add(app, "");

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <sstream>
@@ -136,6 +137,17 @@ void fill_in_from_file(settings& given) {
   });
 }
 
+/// The log of the library, in terms of the command line.
+void send_log(bool verbose, purpose what) {
+  if (!verbose && what == purpose::look) return latchkey::set_log_sink({});
+  const auto least = verbose ? latchkey::log_level::info : latchkey::log_level::warning;
+  latchkey::set_log_sink([least](latchkey::log_level level, std::string_view line) {
+    if (level < least) return;
+    const auto text = fmt::format("latchkey: {}: {}\n", to_string(level), in_terms_of_options(std::string{line}));
+    std::fputs(text.c_str(), stderr);
+  });
+}
+
 }  // namespace
 
 std::chrono::milliseconds parse_duration(std::string_view text, std::chrono::milliseconds most) {
@@ -248,7 +260,7 @@ std::unique_ptr<latchkey::client> make_client(const settings& with, purpose what
     options.keep_lease_ready = false;
   }
   if (with.peers && what == purpose::hold) options.peers = parse_peers(*with.peers);
-  if (!with.verbose && what == purpose::look) latchkey::set_log_sink({});
+  send_log(with.verbose, what);
   return std::make_unique<latchkey::client>(with.connect, std::move(options));
 }
 

@@ -35,15 +35,20 @@ constexpr std::array translations{
 
 }  // namespace
 
+std::string in_terms_of_options(std::string text) {
+  for (const auto& each : translations) {
+    for (auto at = text.find(each.of_library); at != text.npos; at = text.find(each.of_library, at))
+      text.replace(at, each.of_library.size(), each.of_command);
+  }
+  return text;
+}
+
 std::string text_of(const latchkey::error& failed) {
   std::string text = failed.what();
   // What is wrong with an argument needs no name.
   const auto name = ": " + failed.code().message();
   if (code_of(errc_of(failed)) == exit_code::usage && text.ends_with(name)) text.resize(text.size() - name.size());
-  for (const auto& each : translations) {
-    for (auto at = text.find(each.of_library); at != text.npos; at = text.find(each.of_library, at))
-      text.replace(at, each.of_library.size(), each.of_command);
-  }
+  text = in_terms_of_options(std::move(text));
   if (errc_of(failed) == latchkey::errc::authentication_failed) text += "; a line there is as digest:user:password";
   return text;
 }

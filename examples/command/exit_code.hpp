@@ -44,6 +44,7 @@ inline exit_code code_of(latchkey::errc what) noexcept {
     case errc::bad_path:
     case errc::bad_option:
     case errc::session_timeout_refused:
+    case errc::contract_mismatch:  // --semaphore has another number than all others
       return exit_code::usage;
     case errc::unresolvable_host:
     case errc::unreachable:
@@ -60,14 +61,15 @@ inline exit_code code_of(latchkey::errc what) noexcept {
     case errc::unsupported:
     case errc::refused:
     case errc::too_large:
-    case errc::contract_mismatch:
     case errc::data_lost:
       break;
   }
   return exit_code::failed;
 }
 
-/// @returns its text, in terms of the command line.
+/// @returns what the library says, with options of the command line in place of those of C++.
+std::string in_terms_of_options(std::string text);
+/// @returns the text of a failure, in terms of the command line.
 std::string text_of(const latchkey::error& failed);
 
 }  // namespace command

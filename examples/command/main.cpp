@@ -236,7 +236,7 @@ exit_code run(const CLI::App& app, arguments& with) {
 }
 
 int fail(const std::string& what, exit_code code) {
-  std::cerr << "latchkey: " << command::printable(what) << '\n';
+  std::cerr << "latchkey: " << command::printable_sentence(what) << '\n';
   return static_cast<int>(code);
 }
 

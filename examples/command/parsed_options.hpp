@@ -9,12 +9,14 @@
 #include <charconv>
 #include <chrono>
 #include <limits>
+#include <ranges>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "connection.hpp"
 #include "exit_code.hpp"
@@ -69,7 +71,7 @@ void add_choice(CLI::App& to, const std::string& name, Member& member, const std
     std::string all;
     for (const auto& each : words) all += (all.empty() ? "" : &each == &words.back() ? " or " : ", ") + each.first;
     throw usage_error{fmt::format("\"{}\" is none of them; write {}", printable(given), all)};
-  })->type_name("WORD");
+  })->type_name(fmt::format("{}", fmt::join(words | std::views::keys, "|")));
 }
 
 }  // namespace command

@@ -156,7 +156,7 @@ class runner {
     what_ = outcome::failed;
     tree_.end();
     held_.release();
-    say(true, printable(why));
+    say(true, printable_sentence(why));
     report(static_cast<int>(code));
     const bool for_good = code == exit_code::usage_of_run || code == exit_code::denied;
     return {static_cast<int>(code), for_good ? next_run::none : next_run::after_pause};

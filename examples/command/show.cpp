@@ -167,7 +167,7 @@ queue queue_of(const latchkey::queue_snapshot& seen) {
           .waiters = seen.waiter_count()};
 }
 
-std::string printable(std::string_view text) {
+std::string printable_sentence(std::string_view text) {
   std::string safe;
   while (!text.empty()) {
     const auto next = first_of(text);
@@ -177,11 +177,16 @@ std::string printable(std::string_view text) {
       for (const char each : bytes)
         fmt::format_to(std::back_inserter(safe), "\\x{:02x}", static_cast<unsigned char>(each));
     } else {
-      if (bytes == "\\") safe += '\\';
       safe += bytes;
     }
   }
   return safe;
+}
+
+std::string printable(std::string_view text) {
+  std::string doubled;
+  for (const char each : text) doubled.append(each == '\\' ? 2 : 1, each);
+  return printable_sentence(doubled);
 }
 
 std::string age_of(std::chrono::milliseconds time) {

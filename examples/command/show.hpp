@@ -47,6 +47,8 @@ struct queue_change {
 
 /// @returns `text` on one line and in valid UTF-8: what is not printable there is written as in C.
 std::string printable(std::string_view text);
+/// @returns the same of a sentence, whose quotations are `printable` already.
+std::string printable_sentence(std::string_view text);
 
 /// @returns "412ms", "42s", "3m12s", "5h03m" or "2d04h"; "0ms" for a time below zero, as when clocks differ.
 std::string age_of(std::chrono::milliseconds time);

@@ -22,6 +22,7 @@ struct small_line {
     show->add_flag("--json", flag, "Prints JSON");
     auto* other = app.add_subcommand("other", "Has none");
     other->add_option("--wait", text, "Waits");
+    other->add_option("--how", text, "Chooses")->type_name("fast|slow");
   }
 };
 
@@ -35,7 +36,8 @@ TEST_SUITE("completion") {
     const auto script = completion_for("bash", line.app);
     CHECK(has(script, "'') words='show other --help -h --connect -c' ;;"));
     CHECK(has(script, "    show) words='--help -h --json --help -h --connect -c' ;;"));
-    CHECK(has(script, "      --connect|-c|--wait) ((++i)) ;;"));
+    CHECK(has(script, "      --connect|-c|--wait|--how) ((++i)) ;;"));
+    CHECK(has(script, "    --how) COMPREPLY=($(compgen -W 'fast slow' -- \"$word\")); return ;;\n"));
     CHECK(has(script, "    show)\n      # Not by compgen"));
     CHECK_FALSE(has(script, "@"));
   }
@@ -54,6 +56,7 @@ TEST_SUITE("completion") {
     CHECK(has(script, "complete -c latchkey -n __fish_use_subcommand -a show -d 'Shows a path'\n"));
     CHECK(has(script, "complete -c latchkey -n '__fish_seen_subcommand_from show' -l json -d 'Prints JSON'\n"));
     CHECK(has(script, "complete -c latchkey -n '__fish_seen_subcommand_from show' -a '(latchkey list --names"));
+    CHECK(has(script, "'__fish_seen_subcommand_from other' -l how -r -a 'fast slow' -d 'Chooses'\n"));
     CHECK_FALSE(has(script, "'__fish_seen_subcommand_from other' -a"));
   }
 }

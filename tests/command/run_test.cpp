@@ -281,7 +281,7 @@ TEST_SUITE("latchkey run") {
     const auto path = fresh_path();
     CHECK(ended_run{run_at(path, {"--semaphore", "2"}, {"true"})}.how == "exit code 0");
     const ended_run other{run_at(path, {"--semaphore", "3"}, {"true"})};
-    CHECK(other.how == "exit code 125");
+    CHECK(other.how == "exit code 64");
     CHECK(has(other.err, "give --semaphore that number"));
   }
 

@@ -4,13 +4,19 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <fstream>
+#include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "deadlocks.hpp"
+#include "doctor.hpp"
 #include "show.hpp"
 
 namespace command {
@@ -23,6 +29,29 @@ using nlohmann::json;
 /// 2023-11-14T22:13:20Z
 constexpr wall_time begin{1'700'000'000s};
 constexpr wall_time later = begin + 3min + 12s + 999ms;
+
+/// The words of the page's section.
+std::set<std::string> words_of_manual(const std::string& section) {
+  std::ifstream page{LATCHKEY_MANUAL};
+  std::set<std::string> words;
+  bool inside = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with(".SH")) inside = line == ".SH " + section;
+    std::istringstream text{line};
+    for (std::string word; inside && text >> word;) {
+      while (!word.empty() && std::ispunct(static_cast<unsigned char>(word.back())) != 0) word.pop_back();
+      words.insert(word);
+    }
+  }
+  return words;
+}
+
+void add_names(const json& in, std::set<std::string>& to) {
+  for (const auto& [name, value] : in.items()) {
+    if (in.is_object()) to.insert(name);
+    if (value.is_structured()) add_names(value, to);
+  }
+}
 
 contender billing() {
   return {.node = "_c_5f-lock-0000000041",
@@ -148,6 +177,22 @@ TEST_SUITE("show") {
     CHECK(json_of("/e", {}) == "{\"path\":\"/e\",\"known\":false,\"who\":null}\n");
   }
 
+  TEST_CASE("the manual page has every name in the JSON") {
+    const latchkey::leader_sighting ann{.known = true, .who = latchkey::leader{"ann", {0x2a, 1}}};
+    const queue_change let_in{queue_change::kind::holds, billing(), 412ms};
+    const circle two{{.id = 1, .holds = {{"/a", billing()}}, .waits = {{"/b", billing()}}}};
+    std::set<std::string> names;
+    for (const auto& line :
+         {json_of(with({billing()})), json_of(listed_lock{{"/s", 3, true}, with({billing()})}),
+          json_of(latchkey::found_lock{}), json_of("/e", ann), json_of("/a", let_in, begin),
+          json_of_not_known("/a", begin), json_of(latchkey::sequencer{}, true), json_of_asking("/a", 1, true),
+          json_of_eviction("/a", billing(), true), json_of(two), json_of(finding{})}) {
+      add_names(json::parse(line), names);
+    }
+    const auto said = words_of_manual("JSON");
+    for (const auto& name : names) CHECK_MESSAGE(said.contains(name), name);
+  }
+
   TEST_CASE("a change of a queue says who, and after how long") {
     const queue_change let_in{queue_change::kind::holds, billing(), 412ms};
     CHECK(text_of(let_in, begin + 7ms) ==
@@ -174,6 +219,10 @@ TEST_SUITE("show") {
     CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");             // overlong
     CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");    // a surrogate
     CHECK(printable(std::string("\0x", 2)) == "\\x00x");
+  }
+
+  TEST_CASE("what a sentence quotes is escaped once") {
+    CHECK(printable_sentence("cannot read " + printable("a\nb\\") + "\n") == "cannot read a\\x0ab\\\\\\x0a");
   }
 
   TEST_CASE("hostile nodes neither break lines nor JSON") {
