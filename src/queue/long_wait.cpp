@@ -75,9 +75,21 @@ class look : public std::enable_shared_from_this<look> {
 
   void on_read(const reply& read) {
     if (read.code == reply_code::no_node) return look_again();
+    if (read.code == reply_code::no_permission) return tell_of_unreadable();
     read_ = read;
     if (wait_.calls == 0) say_if_held_here();
     ask({.kind = operation::transact, .steps = {{.path = node()}}}, &look::on_checked);
+  }
+
+  /// It may be that of a waiting call: whose ACL has been changed, and with it the one ahead, hears nothing of its end.
+  void tell_of_unreadable() {
+    if (!wait_.goes_on()) return;
+    if (wait_.calls != 0) tell_waiting();
+    said_ = true;
+    log(log_level::info,
+        fmt::format("{} for a lock whose first node its ACL lets nobody read; leave the ACLs of contenders as they are",
+                    wait_.words()),
+        {{"path", where_.lock}, {"node", node()}});
   }
 
   /// Those that nothing keeps from the lock have not heard of it: an event has been lost (HAZARDS S21).

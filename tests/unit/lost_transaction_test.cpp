@@ -83,6 +83,27 @@ TEST_SUITE("lost transaction") {
     }
   }
 
+  TEST_CASE("who has waited long is let in also if nobody may read its entry, nor the one that was ahead") {
+    for (const auto& [family, mode] :
+         {std::pair{lock_family::turns, contender_kind::lock}, std::pair{lock_family::fair, contender_kind::lock},
+          std::pair{lock_family::shared, contender_kind::read}}) {
+      CAPTURE(static_cast<int>(family));
+      const log_lines lines{log_level::info};
+      lost_world w{family, mode};
+      REQUIRE(w.ends(w.other.enter(1, w.exclusive), outcome::granted));
+      const auto ahead = w.node(w.other.current(1, w.exclusive));
+      const auto waiting = w.lock.enter(1, mode);
+      REQUIRE(w.queued(2));
+      for (const auto& name : w.ensemble.children("/q")) w.ensemble.forbid(operation::get, "/q/" + name);
+      w.lose_event(ahead);
+      w.other.leave(1, w.exclusive);
+      REQUIRE(w.queued(1));
+      REQUIRE(w.ends(waiting, outcome::granted));
+      const bool read_to_know = mode != contender_kind::read;  // a reader's list shows no writer
+      CHECK(lines.with("lets nobody read").size() == (read_to_know ? 1 : 0));
+    }
+  }
+
   TEST_CASE("of many locks that are waited for long, at most 64 are looked into at a time") {
     calm_world w;
     std::vector<std::unique_ptr<simulated_lock>> locks;
