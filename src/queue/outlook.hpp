@@ -54,8 +54,9 @@ class outlook {
     const auto waited = now - since_;
     duration at = first_look;
     if (queue.known()) {
-      const bool is_far = looks_ == 0 && ahead_ > near;
-      at = is_far ? (ahead_ - learning) * queue.mean() : (ahead_ - 1) * queue.mean() - round_trip;
+      const auto early = (ahead_ - std::min(ahead_, learning)) * queue.mean();
+      const bool is_far = looks_ == 0 && ahead_ > near && early > first_look;  // for less it does not pay
+      at = is_far ? early : (ahead_ - 1) * queue.mean() - round_trip;
     }
     return std::max(at - waited, waited / 2);  // the longer it waits the less it hurries
   }

@@ -68,6 +68,7 @@ TEST_SUITE("outlook") {
     CHECK(look(2, of(5ms)) == 3ms);
     CHECK(look(4, of(5ms)) == 13ms);
     CHECK(look(10, of(5ms)) == 35ms);  // to learn the pace of now
+    CHECK(look(10, of(1ms)) == 7ms);   // so soon there is nothing to learn
     CHECK(look(2, of(1ms)) == 0ms);
     CHECK(look(8, none) == 10ms);
     CHECK_FALSE(look(9, none));
