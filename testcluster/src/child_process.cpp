@@ -171,6 +171,7 @@ child_process::~child_process() {
 
 void child_process::start(const std::vector<std::string>& command, const child_options& how) {
   if (command.empty()) throw cluster_error{"the command of a child process is empty; name a program"};
+  if (alive()) throw cluster_error{"the child process is still alive; wait for its end, or kill it, before the next"};
   if (impl_->keeper.joinable()) impl_->keeper.join();  // that of the one before
   auto line = how.talks ? open_line() : std::array<unique_fd, 2>{};
   const auto log = how.log.empty() ? unique_fd{} : open_file(how.log.c_str(), O_WRONLY | O_CREAT | O_APPEND);

@@ -72,7 +72,7 @@ struct ensemble::impl {
   }
 
   void configure(std::size_t server, const std::vector<std::string>& lines) {
-    own_lines[server] = lines;
+    own_lines.at(server) = lines;
     write_configuration(server);
   }
   void write_configuration(std::size_t server) const {
@@ -311,7 +311,7 @@ void ensemble::heal() {
 }
 
 bool ensemble::expire(const session_credentials& session) { return impl_->expire(session); }
-bool ensemble::expire(std::int64_t session_id) { return expire(credentials_of(session_id)); }
+bool ensemble::expire(std::int64_t session_id) { return session_id != 0 && expire(credentials_of(session_id)); }
 
 four_letter_words ensemble::admin(std::size_t server) const { return four_letter_words{address(server)}; }
 

@@ -227,6 +227,14 @@ TEST_CASE("a child that has been killed is gone, and another can be started in i
   CHECK(child.wait(patience) == "exit code 3");
 }
 
+TEST_CASE("a child that is alive is not started again") {
+  child_process child{{"/bin/cat"}};
+  CHECK_THROWS_WITH_AS(child.start({"/bin/cat"}),
+                       "the child process is still alive; wait for its end, or kill it, before the next",
+                       cluster_error);
+  CHECK(child.alive());
+}
+
 TEST_CASE("a child that is paused goes on when it is resumed, and can be killed") {
   child_process cat{{"/bin/cat"}};
   for (int i = 0; i < 100; ++i) {
