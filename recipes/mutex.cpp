@@ -6,7 +6,7 @@
 
 namespace latchkey {
 
-mutex::mutex(client& owner, std::string path, mutex_options options) : path_{std::move(path)} {
+mutex::mutex(client& owner, given_text<std::string> path, mutex_options options) : path_{std::move(path)} {
   detail::require_lock_path(path_, owner.core()->chroot());
   detail::require_peers(*owner.core(), options.how, path_);
   cohort_ = std::make_shared<detail::cohort>(owner.core(), path_, detail::contender_kind::lock,

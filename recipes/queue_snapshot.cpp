@@ -113,11 +113,12 @@ std::string_view to_string(contender::kind kind) noexcept {
   return "unknown";
 }
 
-queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std::chrono::nanoseconds> timeout)
+queue_snapshot::queue_snapshot(client& through, given_text<std::string> path,
+                               saturating<std::chrono::nanoseconds> timeout)
     : queue_snapshot{through, std::move(path), timeout, std::numeric_limits<std::size_t>::max()} {}
 
-queue_snapshot::queue_snapshot(client& through, std::string path, saturating<std::chrono::nanoseconds> timeout,
-                               std::size_t most)
+queue_snapshot::queue_snapshot(client& through, given_text<std::string> path,
+                               saturating<std::chrono::nanoseconds> timeout, std::size_t most)
     : path_{std::move(path)} {
   detail::validate_lock_path(path_);
   auto& core = *through.core();

@@ -9,7 +9,8 @@
 
 namespace latchkey {
 
-queue_view::queue_view(client& through, std::string path, std::function<void(const queue_sighting&)> changed)
+queue_view::queue_view(client& through, given_text<std::string> path,
+                       std::function<void(const queue_sighting&)> changed)
     : path_{std::move(path)} {
   detail::require_lock_path(path_, through.core()->chroot());
   watch_ = std::make_shared<detail::queue_watch>(through.core(), path_, std::move(changed));

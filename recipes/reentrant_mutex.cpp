@@ -126,7 +126,8 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
 
 }  // namespace detail
 
-reentrant_mutex::reentrant_mutex(client& owner, std::string path, mutex_options options) : path_{std::move(path)} {
+reentrant_mutex::reentrant_mutex(client& owner, given_text<std::string> path, mutex_options options)
+    : path_{std::move(path)} {
   detail::require_lock_path(path_, owner.core()->chroot());
   detail::require_peers(*owner.core(), options.how, path_);
   state_ = std::make_shared<detail::reentrance>(owner, path_, options);

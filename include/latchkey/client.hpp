@@ -13,6 +13,7 @@
 #include <latchkey/duration.hpp>
 #include <latchkey/error.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/metrics.hpp>
 
@@ -49,14 +50,10 @@ class LATCHKEY_EXPORT client {
   /// created.
   /// @throws error bad_connect_string, bad_option, unresolvable_host, unsupported
   /// @throws std::system_error if no thread can be started
-  explicit client(std::string connect_string, client_options options = {});
-
-  /// A null pointer, as of a missing environment variable, is an empty connect string.
-  explicit client(const char* connect_string, client_options options = {})
-      : client{std::string{connect_string != nullptr ? connect_string : ""}, std::move(options)} {}
+  explicit client(given_text<std::string> connect_string, client_options options = {});
 
   /// Connects to an ensemble in memory, in a test: pass a `testing::simulated_ensemble`, which converts to this. It does
-  /// not look at `authentication`, `acl`, `tls` and `peers`.
+  /// not look at `authentication`, `acl`, `tls` and `peers`: a direct hand-off is one by the ensemble there.
   /// @throws error bad_option
   explicit client(const std::shared_ptr<detail::simulated_servers>& ensemble, client_options options = {});
 

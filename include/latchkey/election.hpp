@@ -13,6 +13,7 @@
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 #include <latchkey/lockable.hpp>
 
 namespace latchkey {
@@ -64,7 +65,7 @@ struct election_options {
 class LATCHKEY_EXPORT election : public detail::lockable<election> {
  public:
   /// Makes no request. @throws error bad_path, bad_option
-  election(client& owner, std::string path, election_options options = {});
+  election(client& owner, given_text<std::string> path, election_options options = {});
   ~election();
   election(const election&) = delete;
   election& operator=(const election&) = delete;

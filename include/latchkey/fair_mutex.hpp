@@ -13,6 +13,7 @@
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/lockable.hpp>
 #include <latchkey/ticket.hpp>
@@ -48,7 +49,7 @@ struct fair_mutex_options {
 class LATCHKEY_EXPORT fair_mutex : public detail::lockable<fair_mutex> {
  public:
   /// Makes no request. @throws error bad_path, bad_option
-  fair_mutex(client& owner, std::string path, fair_mutex_options options = {});
+  fair_mutex(client& owner, given_text<std::string> path, fair_mutex_options options = {});
   ~fair_mutex();
   fair_mutex(const fair_mutex&) = delete;
   fair_mutex& operator=(const fair_mutex&) = delete;

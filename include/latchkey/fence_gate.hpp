@@ -113,6 +113,12 @@ class fence_gate {
     bool has_value() const& noexcept { return std::optional<pass>::has_value(); }
     explicit operator bool() const&& = delete;  // give it a name: this pass dies at once
     bool has_value() const&& = delete;
+    /// @returns the pass. @pre there is one
+    const pass* operator->() const& noexcept { return std::optional<pass>::operator->(); }
+    const pass* operator->() const&& = delete;
+    /// @returns whether there is no pass.
+    bool operator==(std::nullopt_t) const& noexcept { return !has_value(); }
+    bool operator==(std::nullopt_t) const&& = delete;
   };
 
   /// A gate that forgets with the process.

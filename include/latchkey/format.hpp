@@ -18,6 +18,7 @@
 #include <latchkey/grant.hpp>
 #include <latchkey/log.hpp>
 #include <latchkey/queue_snapshot.hpp>
+#include <latchkey/sequencer.hpp>
 #include <latchkey/transaction.hpp>
 
 namespace latchkey {
@@ -29,8 +30,9 @@ concept one_of = (std::same_as<T, Those> || ...);
 
 /// The types that this header prints with `to_string`.
 template <class T>
-concept printable = one_of<T, fencing_token, grant, loss_reason, queue_snapshot, contender::kind, client_event::kind,
-                           log_level, trace_span::kind, trace_span::outcome, commit_result, commit_result::outcome>;
+concept printable =
+    one_of<T, fencing_token, grant, loss_reason, queue_snapshot, contender::kind, client_event::kind, log_level,
+           sequencer, trace_span::kind, trace_span::outcome, commit_result, commit_result::outcome>;
 
 }  // namespace detail
 

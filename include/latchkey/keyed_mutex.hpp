@@ -22,6 +22,7 @@
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 #include <latchkey/guard.hpp>
 #include <latchkey/lockable.hpp>
 #include <latchkey/mutex.hpp>
@@ -97,7 +98,7 @@ class LATCHKEY_EXPORT keyed_mutex {
  public:
   /// Makes no request. @param root the path below which the locks are, of at most 3495 bytes
   /// @throws error bad_path, bad_option
-  keyed_mutex(client& owner, std::string root, keyed_options options = {});
+  keyed_mutex(client& owner, given_text<std::string> root, keyed_options options = {});
   ~keyed_mutex();
   keyed_mutex(const keyed_mutex&) = delete;
   keyed_mutex& operator=(const keyed_mutex&) = delete;
@@ -105,32 +106,38 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// Waits for the lock of `key`, through outages and lost sessions. @returns the guard.
   /// @throws error bad_path for a key that is empty, too long, or named as an entry is; contract_mismatch if the root
   /// has another number of stripes; otherwise as `mutex::lock()`
-  guard lock(std::string_view key) &;
+  guard lock(given_text<std::string_view> key) &;
 
   /// As `lock(key)`, until `stop` is requested. @returns the guard; an empty one if the lock was not taken.
-  guard lock(std::string_view key, std::stop_token stop) & {
-    return take(key, std::chrono::nanoseconds::max(), std::move(stop));
+  guard lock(given_text<std::string_view> key, std::stop_token stop) & {
+    return take(*key, std::chrono::nanoseconds::max(), std::move(stop));
   }
 
   template <class Rep, class Period>
-  guard lock(std::string_view key, std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(key, time)
+  guard lock(given_text<std::string_view> key,
+             std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(key, time)
 
   /// Takes the lock of `key` if it is free, as `mutex::try_lock()`. @returns the guard; an empty one if the lock was not
   /// taken.
-  guard try_lock(std::string_view key) & { return take(key, std::chrono::nanoseconds::zero(), {}); }
+  guard try_lock(given_text<std::string_view> key) & { return take(*key, std::chrono::nanoseconds::zero(), {}); }
+
+  template <class Rep, class Period>
+  guard try_lock(given_text<std::string_view> key,
+                 std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(key, time)
 
   /// As `lock(key)`, for at most `timeout`, and until `stop` is requested. @returns the guard; an empty one if the lock
   /// was not taken.
   template <class Rep, class Period>
-  guard try_lock_for(std::string_view key, std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) & {
-    return take(key, detail::timeout_of(timeout), std::move(stop));
+  guard try_lock_for(given_text<std::string_view> key, std::chrono::duration<Rep, Period> timeout,
+                     std::stop_token stop = {}) & {
+    return take(*key, detail::timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_for`, with the time that is left now.
   template <class Clock, class Duration>
-  guard try_lock_until(std::string_view key, std::chrono::time_point<Clock, Duration> time,
+  guard try_lock_until(given_text<std::string_view> key, std::chrono::time_point<Clock, Duration> time,
                        std::stop_token stop = {}) & {
-    return take(key, detail::timeout_of(time), std::move(stop));
+    return take(*key, detail::timeout_of(time), std::move(stop));
   }
 
   /// Waits for the locks of all `keys`, which are taken together or not at all, in any order without a deadlock: see
@@ -169,7 +176,7 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// @returns the path of the lock of `key`, for a `queue_snapshot` or other clients. A byte that a path cannot have is
   /// written %XX, and so is the percent sign; with stripes the name is the number of the stripe.
   /// @throws error bad_path for a key that is empty, too long, or named as an entry is
-  std::string path(std::string_view key) const;
+  std::string path(given_text<std::string_view> key) const;
 
   /// @returns the path below which the locks are.
   const std::string& root() const noexcept;

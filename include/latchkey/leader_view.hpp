@@ -11,6 +11,7 @@
 #include <latchkey/client.hpp>
 #include <latchkey/export.hpp>
 #include <latchkey/fencing_token.hpp>
+#include <latchkey/given_text.hpp>
 
 namespace latchkey {
 
@@ -60,7 +61,7 @@ class LATCHKEY_EXPORT leader_view {
   /// @param changed is called with each new sighting, on the client's event thread, where it must neither throw nor
   /// suspend a fiber. An exception that it throws ends the process, after a log line. May be empty.
   /// @throws error bad_path; closed, authentication_failed, session_timeout_refused, data_lost of a client that has failed
-  leader_view(client& through, std::string path, std::function<void(const leader_sighting&)> changed = {});
+  leader_view(client& through, given_text<std::string> path, std::function<void(const leader_sighting&)> changed = {});
   /// Afterwards `changed` is not called any more. `changed` may destroy the view that calls it.
   ~leader_view();
   leader_view(const leader_view&) = delete;

@@ -95,7 +95,11 @@ class lockable {
   template <class Rep, class Period>
   void lock(std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(time)
   template <class Rep, class Period>
+  bool try_lock(std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(time)
+  template <class Rep, class Period>
   guard acquire(std::chrono::duration<Rep, Period>) & = delete;  // write try_acquire_for(time)
+  template <class Rep, class Period>
+  guard try_acquire(std::chrono::duration<Rep, Period>) & = delete;  // write try_acquire_for(time)
 
   // Give the lock object a name: with it the lock ends.
   template <class... Args>

@@ -12,6 +12,7 @@
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 #include <latchkey/lockable.hpp>
 
 namespace latchkey {
@@ -60,7 +61,7 @@ struct mutex_options {
 class LATCHKEY_EXPORT mutex : public detail::lockable<mutex> {
  public:
   /// Makes no request. @throws error bad_path, bad_option
-  mutex(client& owner, std::string path, mutex_options options = {});
+  mutex(client& owner, given_text<std::string> path, mutex_options options = {});
   ~mutex();
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;

@@ -14,6 +14,7 @@
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 
 namespace latchkey {
 
@@ -55,12 +56,13 @@ class LATCHKEY_EXPORT queue_snapshot {
   /// @param path of the lock
   /// @throws error bad_path, unreachable (not all answers arrived in time), not_authorized, refused, closed,
   ///         authentication_failed, session_timeout_refused, data_lost
-  queue_snapshot(client& through, std::string path,
+  queue_snapshot(client& through, given_text<std::string> path,
                  saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
   /// As above, but reads only the first contenders of a long queue. The others are counted, by their names.
   /// @param most how many contenders are read
-  queue_snapshot(client& through, std::string path, saturating<std::chrono::nanoseconds> timeout, std::size_t most);
+  queue_snapshot(client& through, given_text<std::string> path, saturating<std::chrono::nanoseconds> timeout,
+                 std::size_t most);
 
   /// @returns all contenders that were read, holders first.
   std::span<const contender> contenders() const& noexcept { return contenders_; }

@@ -10,6 +10,7 @@
 
 #include <latchkey/client.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
 namespace latchkey {
@@ -58,7 +59,7 @@ class LATCHKEY_EXPORT queue_view {
   /// @param changed is called with each new sighting, on the client's event thread, where it must neither throw nor
   /// suspend a fiber. An exception that it throws ends the process, after a log line. May be empty.
   /// @throws error bad_path; closed, authentication_failed, session_timeout_refused, data_lost of a client that has failed
-  queue_view(client& through, std::string path, std::function<void(const queue_sighting&)> changed = {});
+  queue_view(client& through, given_text<std::string> path, std::function<void(const queue_sighting&)> changed = {});
   /// Afterwards `changed` is not called any more. `changed` may destroy the view that calls it.
   ~queue_view();
   queue_view(const queue_view&) = delete;

@@ -11,6 +11,7 @@
 
 #include <latchkey/client.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/lockable.hpp>
 #include <latchkey/mutex.hpp>
@@ -35,7 +36,7 @@ class reentrance;
 class LATCHKEY_EXPORT reentrant_mutex : public detail::lockable<reentrant_mutex> {
  public:
   /// Makes no request. @throws error bad_path, bad_option
-  reentrant_mutex(client& owner, std::string path, mutex_options options = {});
+  reentrant_mutex(client& owner, given_text<std::string> path, mutex_options options = {});
   ~reentrant_mutex();
   reentrant_mutex(const reentrant_mutex&) = delete;
   reentrant_mutex& operator=(const reentrant_mutex&) = delete;

@@ -4,15 +4,18 @@
 /// A number of permits across processes and machines.
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 #include <latchkey/guard.hpp>
 
 namespace latchkey {
@@ -75,7 +78,7 @@ class LATCHKEY_EXPORT semaphore {
   /// Makes no request.
   /// @param permits how many there are for all processes, from 1 to 2147483647
   /// @throws error bad_path, bad_option
-  semaphore(client& owner, std::string path, std::uint32_t permits, semaphore_options options = {});
+  semaphore(client& owner, given_text<std::string> path, std::uint32_t permits, semaphore_options options = {});
   ~semaphore();
   semaphore(const semaphore&) = delete;
   semaphore& operator=(const semaphore&) = delete;
@@ -93,6 +96,16 @@ class LATCHKEY_EXPORT semaphore {
 
   template <class Rep, class Period>
   guard acquire(std::chrono::duration<Rep, Period>, std::uint32_t = 1) & = delete;  // write try_acquire_for(time)
+
+  /// Permits are whole.
+  template <class Number>
+  requires(!std::integral<Number> || std::same_as<Number, bool>) && std::is_arithmetic_v<Number> guard
+      acquire(Number) & = delete;
+  template <class Number>
+  requires(!std::integral<Number> || std::same_as<Number, bool>) && std::is_arithmetic_v<Number> guard
+      try_acquire(Number) & = delete;
+  template <class Rep, class Period>
+  guard try_acquire(std::chrono::duration<Rep, Period>, std::uint32_t = 1) & = delete;  // write try_acquire_for(time)
 
   /// Takes the permits if they are free and no caller waits. Waits for the ensemble's answer only: two reads if there
   /// are too few. Also fails while another client is just about to be granted its permit.

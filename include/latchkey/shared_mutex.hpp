@@ -12,6 +12,7 @@
 #include <latchkey/client.hpp>
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
+#include <latchkey/given_text.hpp>
 #include <latchkey/grant.hpp>
 #include <latchkey/lockable.hpp>
 
@@ -59,7 +60,7 @@ class LATCHKEY_EXPORT shared_mutex : public detail::lockable<shared_mutex>,
                                      public detail::shared_lockable<shared_mutex> {
  public:
   /// Makes no request. @throws error bad_path, bad_option
-  shared_mutex(client& owner, std::string path, shared_mutex_options options = {});
+  shared_mutex(client& owner, given_text<std::string> path, shared_mutex_options options = {});
   ~shared_mutex();
   shared_mutex(const shared_mutex&) = delete;
   shared_mutex& operator=(const shared_mutex&) = delete;

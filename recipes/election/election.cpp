@@ -102,7 +102,7 @@ std::string checked_id(std::string id, const client& owner, const std::string& p
 
 }  // namespace
 
-election::election(client& owner, std::string path, election_options options)
+election::election(client& owner, given_text<std::string> path, election_options options)
     : path_{std::move(path)}, rest_{saturate(options.rest_after_failure)}, core_{owner.core()} {
   require_lock_path(path_, core_->chroot());
   id_ = checked_id(std::move(options.id), owner, path_);

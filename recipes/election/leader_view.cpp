@@ -8,7 +8,8 @@
 
 namespace latchkey {
 
-leader_view::leader_view(client& through, std::string path, std::function<void(const leader_sighting&)> changed)
+leader_view::leader_view(client& through, given_text<std::string> path,
+                         std::function<void(const leader_sighting&)> changed)
     : path_{std::move(path)} {
   detail::require_lock_path(path_, through.core()->chroot());
   watch_ = std::make_shared<detail::leader_watch>(through.core(), path_, std::move(changed));

@@ -6,7 +6,8 @@
 
 namespace latchkey {
 
-fair_mutex::fair_mutex(client& owner, std::string path, fair_mutex_options options) : path_{std::move(path)} {
+fair_mutex::fair_mutex(client& owner, given_text<std::string> path, fair_mutex_options options)
+    : path_{std::move(path)} {
   detail::require_lock_path(path_, owner.core()->chroot());
   detail::require_peers(*owner.core(), options.how, path_);
   detail::require_not_negative("max_hold", detail::saturate(options.max_hold), path_);

@@ -73,13 +73,13 @@ class key_tables {
 
 }  // namespace detail
 
-keyed_mutex::keyed_mutex(client& owner, std::string root, keyed_options options)
+keyed_mutex::keyed_mutex(client& owner, given_text<std::string> root, keyed_options options)
     : tables_{std::make_unique<detail::key_tables>(owner, std::move(root), std::move(options))} {}
 
 keyed_mutex::~keyed_mutex() = default;
 
-guard keyed_mutex::lock(std::string_view key) & {
-  auto held = take(key, std::chrono::nanoseconds::max(), {});
+guard keyed_mutex::lock(given_text<std::string_view> key) & {
+  auto held = take(*key, std::chrono::nanoseconds::max(), {});
   if (held.grant() == latchkey::grant{}) detail::throw_destroyed(path(key));
   return held;
 }
@@ -102,9 +102,9 @@ guard keyed_mutex::take(std::string_view key, std::chrono::nanoseconds timeout, 
   return tables_->of(key)->take(key, timeout, std::move(stop));
 }
 
-std::string keyed_mutex::path(std::string_view key) const {
+std::string keyed_mutex::path(given_text<std::string_view> key) const {
   const auto& keys = tables_->keys();
-  return keys.path_of(keys.name_of(key));
+  return keys.path_of(keys.name_of(*key));
 }
 
 const std::string& keyed_mutex::root() const noexcept { return tables_->keys().root(); }

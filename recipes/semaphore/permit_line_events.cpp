@@ -22,7 +22,10 @@ bool permit_line::queue_up() {
   const auto count = first_wish().count;
   if (count > most) {
     first->why = std::make_unique<failure>(
-        failure{errc::bad_option, fmt::format("{} permits were asked for, of {}", count, most), path_});
+        failure{errc::bad_option,
+                fmt::format("{} permits were asked for, of {} that there are; ask for fewer, or resize() the semaphore",
+                            count, most),
+                path_});
     line_.conclude(first, waiter::outcome::failed);
     return false;
   }

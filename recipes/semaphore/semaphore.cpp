@@ -26,7 +26,7 @@ std::uint32_t require_permits(std::uint32_t permits, const std::string& path) {
 
 }  // namespace
 
-semaphore::semaphore(client& owner, std::string path, std::uint32_t permits, semaphore_options options)
+semaphore::semaphore(client& owner, given_text<std::string> path, std::uint32_t permits, semaphore_options options)
     : path_{std::move(path)} {
   detail::require_lock_path(path_, owner.core()->chroot());
   line_ = std::make_shared<detail::permit_line>(owner.core(), path_, require_permits(permits, path_),

@@ -49,8 +49,8 @@ class reader_group::crowd final : public place_listener {
 };
 
 /// If a writer came in between, a reader that waits would wait for ever.
-const lock_line::wording reader_group::among_readers{
-    "unlock_shared()", "already holds the lock as a reader; call unlock_shared() first", false};
+const lock_line::wording reader_group::among_readers{"unlock_shared()",
+                                                     "already holds the lock as a reader; release that first", false};
 
 reader_group::reader_group(std::shared_ptr<client_core> core, std::string path, readers_options options)
     : shared_place{core,           std::move(path),  contender_kind::read, core->group(options.group),

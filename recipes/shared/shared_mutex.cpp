@@ -6,7 +6,8 @@
 
 namespace latchkey {
 
-shared_mutex::shared_mutex(client& owner, std::string path, shared_mutex_options options) : path_{std::move(path)} {
+shared_mutex::shared_mutex(client& owner, given_text<std::string> path, shared_mutex_options options)
+    : path_{std::move(path)} {
   detail::require_lock_path(path_, owner.core()->chroot());
   detail::require_not_negative("share_for", detail::saturate(options.share_for), path_);
   state_ = std::make_shared<detail::shared_state>(

@@ -26,26 +26,26 @@ void shared_state::shut() noexcept {
 
 void shared_state::downgrade() {
   const auto fiber = current_fiber();
-  become_reader(fiber, [fiber](const hold& writer) { return writer.unlocks(fiber); });
+  constexpr auto otherwise =
+      "the caller has not taken the lock by lock(), as the writer; a writer with a guard calls downgrade(guard)";
+  become_reader(fiber, otherwise, [fiber](const hold& writer) { return writer.unlocks(fiber); });
 }
 
 guard shared_state::downgrade(const grant& writer) {
   const auto reader = new_holder();
-  become_reader(reader, [&writer](const hold& present) { return present.is(writer); });
+  constexpr auto otherwise = "the guard is not that of the writer of this lock; give the one that acquire() returned";
+  become_reader(reader, otherwise, [&writer](const hold& present) { return present.is(writer); });
   return readers_->guard_of(reader);
 }
 
-/// @param is_caller whether the writer is who calls
+/// @param is_caller whether the writer is who calls. @param otherwise the text of the error if it is not
 template <class Predicate>
-void shared_state::become_reader(std::uint64_t reader, Predicate is_caller) {
+void shared_state::become_reader(std::uint64_t reader, const char* otherwise, Predicate is_caller) {
   auto& monitor = core_->monitor();
   const auto me = monitor.run([&] {
     const auto* const writer = writers_->holding(reader);
     if (writer && is_caller(*writer)) return begin_downgrade(reader);
-    throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
-                            path_ +
-                                ": the caller has not taken the lock by lock(), as the writer; a writer with a guard "
-                                "calls downgrade(guard)"};
+    throw std::system_error{std::make_error_code(std::errc::operation_not_permitted), path_ + ": " + otherwise};
   });
   await(monitor, me, {}, [](const auto&) {});
 }

@@ -34,7 +34,7 @@ class shared_state : public std::enable_shared_from_this<shared_state> {
 
  private:
   template <class Predicate>
-  void become_reader(std::uint64_t reader, Predicate is_caller);
+  void become_reader(std::uint64_t reader, const char* otherwise, Predicate is_caller);
 
   const std::shared_ptr<client_core> core_;
   const std::string path_;

@@ -64,8 +64,16 @@ struct transaction_steps {
                 given};
   }
 
+  /// Without a grant.
+  bool has_marker(duration timeout) const {
+    return inquire(*core, marker, {barrier(marker), {.kind = operation::get, .path = marker, .most_data = 0}}, timeout)
+               .back()
+               .code == reply_code::ok;
+  }
+
   commit_result commit(duration timeout, bool releases) {
-    if (!held) return {.what = commit_result::outcome::lock_lost};
+    using enum commit_result::outcome;
+    if (!held) return {.what = !marker.empty() && has_marker(timeout) ? committed : lock_lost};
     fenced_steps what{.steps = {}, .marked = !marker.empty(), .releases = releases};
     if (what.marked) what.steps.push_back({.what = step::operation::create, .path = marker});
     what.steps.insert(what.steps.end(), steps.begin(), steps.end());

@@ -166,11 +166,11 @@ void destroy_unless_forked(detail::client_core* core) noexcept {
 
 }  // namespace
 
-client::client(std::string connect_string, client_options options) {
+client::client(given_text<std::string> connect_string, client_options options) {
   const wiped_at_end left_over{options};
   validate(options);
   shorten(options);
-  auto servers = detail::parse_connect_string(connect_string);
+  auto servers = detail::parse_connect_string(*connect_string);
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
       servers.hosts, options.session_timeout, std::move(options.authentication), options.acl, std::move(options.tls)});
   auto monitor = std::make_shared<detail::monitor>(&boottime_clock::now);
@@ -249,7 +249,7 @@ std::chrono::milliseconds client::session_timeout() const {
 }
 
 std::int64_t client::session_id() const {
-  return core_->monitor().run_unless_forked([this] { return core_->session().info().id; });
+  return core_->monitor().run_unless_forked([this] { return core_->failed() ? 0 : core_->session().info().id; });
 }
 
 client_metrics client::metrics() const {

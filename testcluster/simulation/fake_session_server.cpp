@@ -186,6 +186,8 @@ detail::reply fake_session::read(const packet& asked) {
   if (list) {
     found.children.reserve(node->children.size());
     for (const auto child : node->children) found.children.emplace_back(ensemble_.paths().name(child));
+  } else if (asked.what.kind == operation::get_acl) {
+    found.data = "cdrwa";
   } else {
     if (node->mzxid != 0) found.data = ensemble_.log()[node->data].data;
     found.data_size = found.data.size();

@@ -3,6 +3,7 @@
 
 #include <latchkey/election.hpp>
 #include <latchkey/fair_mutex.hpp>
+#include <latchkey/keyed_mutex.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
@@ -71,6 +72,67 @@ TEST_CASE("a marker that exists as long as the lock is held is refused: with it 
   CHECK_FALSE(refused(of_both.grant(), "/locks/b").empty());
   CHECK(refused(of_one.grant(), "/locks/a").empty());
   CHECK(refused(of_one.grant(), "/locks/cc").empty());
+}
+
+TEST_CASE("a transaction without a grant writes nothing, and tells what its marker tells") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  const auto again = [&] {
+    transaction with_nothing{owner, grant{}};
+    with_nothing.once("/done").create("/other");
+    return with_nothing.commit().what;
+  };
+  CHECK(again() == commit_result::outcome::lock_lost);
+  mutex lock{owner, "/locks/c"};
+  {
+    const auto held = lock.acquire();
+    transaction first{owner, held.grant()};
+    first.once("/done");
+    REQUIRE(first.commit());
+  }
+  CHECK(again() == commit_result::outcome::committed);
+  CHECK_FALSE(read(owner, "/other").exists);
+}
+
+TEST_CASE("a null pointer is no path, and no key") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  const char* const none = nullptr;
+  CHECK_THROWS_AS(mutex(owner, none), error);
+  CHECK_THROWS_AS(semaphore(owner, none, 1), error);
+  keyed_mutex keys{owner, "/keys"};
+  CHECK_THROWS_AS(keys.lock(none), error);
+  CHECK_THROWS_AS(keys.path(none), error);
+}
+
+TEST_CASE("a closed client has no session") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  REQUIRE(owner.wait_for_connection(std::chrono::seconds{1}));
+  CHECK(owner.session_id() != 0);
+  owner.close();
+  CHECK(owner.session_id() == 0);
+}
+
+TEST_CASE("a downgrade with the guard of another says which guard is wanted") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  shared_mutex lock{owner, "/l"};
+  CHECK_THROWS_WITH_AS(lock.downgrade(guard{}), doctest::Contains("give the one that acquire() returned"),
+                       std::system_error);
+  CHECK_THROWS_WITH_AS(lock.downgrade(), doctest::Contains("a writer with a guard calls downgrade(guard)"),
+                       std::system_error);
+}
+
+TEST_CASE("options of a service that hands off by datagrams are taken, and its locks are handed off") {
+  simulated_ensemble ensemble;
+  client_options options;
+  options.peers.emplace();
+  client owner{ensemble, options};
+  mutex lock{owner, "/l", {.how = hand_off::direct}};
+  CHECK(lock.acquire());
+  client other{ensemble};
+  CHECK_FALSE(refusal_of_option([&] { mutex(other, "/l", {.how = hand_off::direct}); }).empty());
 }
 
 TEST_CASE("run() without work is refused before it stands") {

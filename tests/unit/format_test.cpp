@@ -31,6 +31,9 @@ TEST_SUITE("format") {
     CHECK(streamed(contender::kind::read) == "read");
     CHECK(fmt::format("{}", client_event::kind::session_expired) == "session expired");
     CHECK(streamed(log_level::warning) == "warning");
+    const sequencer held{.node = "/q/_c_5f-lock-0000000041", .token = token};
+    CHECK(streamed(held) == to_string(held));
+    CHECK(fmt::format("{}", held) == to_string(held));
     CHECK(fmt::format("{}", commit_result{.what = commit_result::outcome::refused, .step = 1, .why = "ZNOAUTH"}) ==
           "refused: step 1, ZNOAUTH");
 #ifdef __cpp_lib_format

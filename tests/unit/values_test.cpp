@@ -9,12 +9,18 @@
 #include <latchkey/keyed_mutex.hpp>
 #include <latchkey/lockable.hpp>
 #include <latchkey/multi_lock.hpp>
+#include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
 #include <latchkey/transaction.hpp>
 
+#include <cstddef>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "base/deadline.hpp"
 #include "base/timer_queue.hpp"
@@ -119,7 +125,52 @@ concept takes_paths_in_a_list = requires(client& by) {
 static_assert(requires(client & by) { any_lock{by, {"/a", "/b"}}; } && !takes_paths_in_a_list<any_lock>);
 static_assert(!takes_paths_in_a_list<multi_lock>);
 
+// Two texts in braces are none.
+template <class Lock>
+concept takes_two_texts = requires(client& by) {
+  Lock{by, {"/a", "/b"}};
+};
+static_assert(!takes_two_texts<mutex> && !takes_two_texts<fair_mutex> && !takes_two_texts<shared_mutex>);
+static_assert(!takes_two_texts<keyed_mutex> && !takes_two_texts<election> && !takes_two_texts<queue_snapshot>);
+static_assert(std::is_constructible_v<mutex, client&, const char*> && std::is_constructible_v<mutex, client&, char[3]>);
+static_assert(std::is_constructible_v<mutex, client&, const std::string&>);
+static_assert(std::is_constructible_v<mutex, client&, std::string_view>);
+static_assert(!std::is_constructible_v<mutex, client&, std::nullptr_t> &&
+              !std::is_constructible_v<mutex, client&, int>);
+template <class Client>
+concept takes_two_hosts = requires {
+  Client{{"a:2181", "b:2181"}};
+}
+|| requires { Client({"a:2181", "b:2181"}); };
+static_assert(!takes_two_hosts<client> && std::is_constructible_v<client, const char*>);
+
+// Times belong to try_lock_for, and permits are whole.
+template <class Lock>
+concept tries_for_a_time = requires(Lock& of) {
+  of.try_lock(1s);
+}
+|| requires(Lock& of) { of.try_acquire(1s); };
+template <class Number>
+concept counts_permits = requires(semaphore& of, Number count) {
+  of.acquire(count);
+  of.try_acquire(count);
+};
+static_assert(!tries_for_a_time<recorder> && !tries_for_a_time<semaphore>);
+template <class Keys>
+concept tries_a_key_for_a_time = requires(Keys& of) {
+  of.try_lock("a", 1s);
+};
+static_assert(!tries_a_key_for_a_time<keyed_mutex>);
+static_assert(counts_permits<int> && counts_permits<std::size_t> && !counts_permits<double> && !counts_permits<bool>);
+
 // A pass that dies at once is none.
+template <class Admission>
+concept tells_without_a_name = requires {
+  std::declval<Admission>()->token();
+}
+|| requires { std::declval<Admission>() != std::nullopt; };
+static_assert(tells_without_a_name<fence_gate<std::string>::admission&>);
+static_assert(!tells_without_a_name<fence_gate<std::string>::admission>);
 static_assert(tells_that_it_holds<const fence_gate<std::string>::admission&>);
 static_assert(!tells_that_it_holds<fence_gate<std::string>::admission>);
 
