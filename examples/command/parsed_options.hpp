@@ -9,14 +9,12 @@
 #include <charconv>
 #include <chrono>
 #include <limits>
-#include <ranges>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "connection.hpp"
 #include "exit_code.hpp"
@@ -65,13 +63,15 @@ void add_number(CLI::App& to, const std::string& name, Member& member, const std
 template <class Member>
 void add_choice(CLI::App& to, const std::string& name, Member& member, const std::string& text,
                 const std::vector<std::pair<std::string, Member>>& words) {
+  std::string names;
+  for (const auto& each : words) names += (names.empty() ? "" : "|") + each.first;
   add_parsed(to, name, member, text, [words](const std::string& given) {
     const auto found = std::find_if(words.begin(), words.end(), [&](const auto& each) { return each.first == given; });
     if (found != words.end()) return found->second;
     std::string all;
     for (const auto& each : words) all += (all.empty() ? "" : &each == &words.back() ? " or " : ", ") + each.first;
     throw usage_error{fmt::format("\"{}\" is none of them; write {}", printable(given), all)};
-  })->type_name(fmt::format("{}", fmt::join(words | std::views::keys, "|")));
+  })->type_name(names);
 }
 
 }  // namespace command

@@ -96,6 +96,9 @@ struct keyed_options {
 /// not admitted; `lock_all()` and `try_lock_any()` are, once the ensemble grants the key.
 class LATCHKEY_EXPORT keyed_mutex {
  public:
+  /// A key, as a parameter.
+  using given_key = given_text<std::string_view>;
+
   /// Makes no request. @param root the path below which the locks are, of at most 3495 bytes
   /// @throws error bad_path, bad_option
   keyed_mutex(client& owner, given_text<std::string> root, keyed_options options = {});
@@ -106,37 +109,33 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// Waits for the lock of `key`, through outages and lost sessions. @returns the guard.
   /// @throws error bad_path for a key that is empty, too long, or named as an entry is; contract_mismatch if the root
   /// has another number of stripes; otherwise as `mutex::lock()`
-  guard lock(given_text<std::string_view> key) &;
+  guard lock(given_key key) &;
 
   /// As `lock(key)`, until `stop` is requested. @returns the guard; an empty one if the lock was not taken.
-  guard lock(given_text<std::string_view> key, std::stop_token stop) & {
+  guard lock(given_key key, std::stop_token stop) & {
     return take(*key, std::chrono::nanoseconds::max(), std::move(stop));
   }
 
   template <class Rep, class Period>
-  guard lock(given_text<std::string_view> key,
-             std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(key, time)
+  guard lock(given_key, std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(key, time)
 
   /// Takes the lock of `key` if it is free, as `mutex::try_lock()`. @returns the guard; an empty one if the lock was not
   /// taken.
-  guard try_lock(given_text<std::string_view> key) & { return take(*key, std::chrono::nanoseconds::zero(), {}); }
+  guard try_lock(given_key key) & { return take(*key, std::chrono::nanoseconds::zero(), {}); }
 
   template <class Rep, class Period>
-  guard try_lock(given_text<std::string_view> key,
-                 std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(key, time)
+  guard try_lock(given_key, std::chrono::duration<Rep, Period>) & = delete;  // write try_lock_for(key, time)
 
   /// As `lock(key)`, for at most `timeout`, and until `stop` is requested. @returns the guard; an empty one if the lock
   /// was not taken.
   template <class Rep, class Period>
-  guard try_lock_for(given_text<std::string_view> key, std::chrono::duration<Rep, Period> timeout,
-                     std::stop_token stop = {}) & {
+  guard try_lock_for(given_key key, std::chrono::duration<Rep, Period> timeout, std::stop_token stop = {}) & {
     return take(*key, detail::timeout_of(timeout), std::move(stop));
   }
 
   /// As `try_lock_for`, with the time that is left now.
   template <class Clock, class Duration>
-  guard try_lock_until(given_text<std::string_view> key, std::chrono::time_point<Clock, Duration> time,
-                       std::stop_token stop = {}) & {
+  guard try_lock_until(given_key key, std::chrono::time_point<Clock, Duration> time, std::stop_token stop = {}) & {
     return take(*key, detail::timeout_of(time), std::move(stop));
   }
 
@@ -176,7 +175,7 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// @returns the path of the lock of `key`, for a `queue_snapshot` or other clients. A byte that a path cannot have is
   /// written %XX, and so is the percent sign; with stripes the name is the number of the stripe.
   /// @throws error bad_path for a key that is empty, too long, or named as an entry is
-  std::string path(given_text<std::string_view> key) const;
+  std::string path(given_key key) const;
 
   /// @returns the path below which the locks are.
   const std::string& root() const noexcept;
