@@ -119,10 +119,11 @@ std::string for_bash(const CLI::App& app) {
   std::string choices;
   for (const auto* each : commands_of(app)) {
     words += each->get_name() + " ";
-    auto own = names_of(options_of(*each)) + " " + common;
+    const auto options = options_of(*each);
+    auto own = names_of(options) + " " + common;
     if (each->get_name() == "completion") own += " bash zsh fish";
     cases += fmt::format("    {}) words={} ;;\n", each->get_name(), as_word(own));
-    for (const auto& option : options_of(*each)) {
+    for (const auto& option : options) {
       if (option.choices.empty()) continue;
       choices += fmt::format("    {}) COMPREPLY=($(compgen -W {} -- \"$word\")); return ;;\n", option.name,
                              as_word(option.choices));

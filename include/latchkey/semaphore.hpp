@@ -9,7 +9,6 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include <latchkey/client.hpp>
@@ -22,7 +21,11 @@ namespace latchkey {
 
 namespace detail {
 class permit_line;
-}
+
+/// A number that converts to a count of permits, and is none.
+template <class Number>
+concept no_count = std::floating_point<Number> || std::same_as<Number, bool>;
+}  // namespace detail
 
 /// How the callers of one `semaphore` share permits.
 struct semaphore_options {
@@ -97,13 +100,10 @@ class LATCHKEY_EXPORT semaphore {
   template <class Rep, class Period>
   guard acquire(std::chrono::duration<Rep, Period>, std::uint32_t = 1) & = delete;  // write try_acquire_for(time)
 
-  /// Permits are whole.
-  template <class Number>
-  requires(!std::integral<Number> || std::same_as<Number, bool>) && std::is_arithmetic_v<Number> guard
-      acquire(Number) & = delete;
-  template <class Number>
-  requires(!std::integral<Number> || std::same_as<Number, bool>) && std::is_arithmetic_v<Number> guard
-      try_acquire(Number) & = delete;
+  template <detail::no_count Number>
+  guard acquire(Number) & = delete;  // permits are whole
+  template <detail::no_count Number>
+  guard try_acquire(Number) & = delete;  // permits are whole
   template <class Rep, class Period>
   guard try_acquire(std::chrono::duration<Rep, Period>, std::uint32_t = 1) & = delete;  // write try_acquire_for(time)
 

@@ -78,7 +78,7 @@ keyed_mutex::keyed_mutex(client& owner, given_text<std::string> root, keyed_opti
 
 keyed_mutex::~keyed_mutex() = default;
 
-guard keyed_mutex::lock(given_text<std::string_view> key) & {
+guard keyed_mutex::lock(given_key key) & {
   auto held = take(*key, std::chrono::nanoseconds::max(), {});
   if (held.grant() == latchkey::grant{}) detail::throw_destroyed(path(key));
   return held;
@@ -102,7 +102,7 @@ guard keyed_mutex::take(std::string_view key, std::chrono::nanoseconds timeout, 
   return tables_->of(key)->take(key, timeout, std::move(stop));
 }
 
-std::string keyed_mutex::path(given_text<std::string_view> key) const {
+std::string keyed_mutex::path(given_key key) const {
   const auto& keys = tables_->keys();
   return keys.path_of(keys.name_of(*key));
 }

@@ -54,9 +54,11 @@ class outlook {
     const auto waited = now - since_;
     duration at = first_look;
     if (queue.known()) {
-      const auto early = (ahead_ - std::min(ahead_, learning)) * queue.mean();
-      const bool is_far = looks_ == 0 && ahead_ > near && early > first_look;  // for less it does not pay
-      at = is_far ? early : (ahead_ - 1) * queue.mean() - round_trip;
+      at = (ahead_ - 1) * queue.mean() - round_trip;
+      if (looks_ == 0 && ahead_ > near) {
+        const auto early = (ahead_ - learning) * queue.mean();
+        if (early > first_look) at = early;  // for less it does not pay
+      }
     }
     return std::max(at - waited, waited / 2);  // the longer it waits the less it hurries
   }
