@@ -12,15 +12,15 @@ namespace command {
 
 /// The numbers above 2 are those of sysexits.h, and of env(1).
 enum class exit_code {
-  yes = 0,               ///< done; yes
-  no = 1,                ///< not moved in time; nothing matches; the node is gone; no candidate leads
-  usage = 2,             ///< arguments, a path, a sequencer, a settings file or its mode are wrong: nothing was done
-  usage_of_run = 64,     ///< the same of `run`, whose command may well exit with 2, and of `doctor`, which does
-  unavailable = 69,      ///< the ensemble was not reached, or did not answer in time
-  lost = 75,             ///< of `run`: the lock was lost, or about to be, and the command was ended
-  denied = 77,           ///< the ensemble refused the credentials, or an ACL denies the request
-  max_hold = 124,        ///< of `run`: the command was ended by --max-hold
-  failed = 125,          ///< any other failure
+  yes = 0,            ///< done; yes
+  no = 1,             ///< not moved in time; nothing matches; the node is gone; no candidate leads; its process lives
+  usage = 2,          ///< arguments, a path, a sequencer, a settings file or its mode are wrong: nothing was done
+  usage_of_run = 64,  ///< the same of `run`, whose command may well exit with 2, and of `doctor`, which does
+  unavailable = 69,   ///< the ensemble was not reached, or did not answer in time
+  lost = 75,          ///< of `run`: the lock was lost, or about to be, and the command was ended
+  denied = 77,        ///< the ensemble refused the credentials, or an ACL denies the request
+  max_hold = 124,     ///< of `run`: the command was ended by --max-hold
+  failed = 125,       ///< any other failure
   not_executable = 126,  ///< of `run`: the command is there, and cannot be executed
   not_found = 127,       ///< of `run`
 };
@@ -52,6 +52,8 @@ inline exit_code code_of(latchkey::errc what) noexcept {
     case errc::authentication_failed:
     case errc::not_authorized:
       return exit_code::denied;
+    case errc::session_file_in_use:
+      return exit_code::no;
     case errc::closed:
     case errc::lock_destroyed:
     case errc::parent_is_ephemeral:

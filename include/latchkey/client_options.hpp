@@ -129,6 +129,22 @@ struct client_options {
   /// it to true only if no resource looks at tokens, or if the name of the ensemble's data is part of what they protect
   /// (`fence_gate`, "A new ensemble").
   bool go_on_after_data_loss = false;
+  /// A file in which the client keeps the ids of its sessions, so that they can be ended should this process die without
+  /// closing it. Empty: none.
+  ///
+  /// When the client is made it ends, in the background, the session of a process that has died with this file: the
+  /// locks of that process are free after some 50 ms, not only after its session timeout. `end_left_sessions` does the
+  /// same from another program.
+  ///
+  /// The file is locked (flock) while this process lives, also while it is stopped; a client for which another process,
+  /// or another client of this one, has locked it is refused with `errc::session_file_in_use`. It must be on a local file
+  /// system, may be on tmpfs, and is made with mode 0600: what it holds ends sessions. One file for each client. It slows
+  /// no call.
+  ///
+  /// Child processes that act for this one are not looked at: kill them before it is started again. And mind that the
+  /// next holder may begin sooner after a crash than without the file, when requests that the dead process had sent to
+  /// other services are still on their way: see PROTECTING.md, "When the dead still speak".
+  std::string session_file{};
   /// The UDP endpoint for locks with `hand_off::direct`. Empty: no socket is opened. Refused with an `acl` that lets a
   /// user read or create nodes but not delete them: a reader sees the key that authenticates a release, and a creator
   /// can claim one. The ACL of a lock's path is not checked: all users who may create there must be trusted.

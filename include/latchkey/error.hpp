@@ -39,6 +39,7 @@ enum class errc {
   /// The servers do not have what this client has seen: they have lost data, or are those of another ensemble. Fencing
   /// tokens begin anew, so this client makes no more: see `client_options::go_on_after_data_loss`.
   data_lost,
+  session_file_in_use,  ///< the process that keeps its sessions in that file lives: give each process a file of its own
 };
 
 /// @returns the category of `errc`, named "latchkey".

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <latchkey/error.hpp>
 
@@ -120,5 +121,7 @@ connect_string parse_connect_string(std::string_view text) {
     rest.remove_prefix(comma + 1);
   }
 }
+
+std::string connect_string::list() const { return fmt::format("{}", fmt::join(hosts, ",")); }
 
 }  // namespace latchkey::detail

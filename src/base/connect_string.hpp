@@ -12,6 +12,9 @@ namespace latchkey::detail {
 struct connect_string {
   std::vector<std::string> hosts;  ///< "name:port", "1.2.3.4:port", "[::1]:port"; at least one
   std::string chroot;              ///< a valid path, or empty
+
+  /// @returns the hosts, as in a connect string.
+  std::string list() const;
 };
 
 /// Reads "host:port,host:port/chroot". The port is 2181 where it is left out; spaces around a host do not matter.

@@ -50,6 +50,8 @@ class category final : public std::error_category {
         return "the users of the path do not agree";
       case errc::data_lost:
         return "the ensemble has lost data";
+      case errc::session_file_in_use:
+        return "session file in use";
     }
     return "unknown error";
   }

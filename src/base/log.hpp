@@ -32,7 +32,9 @@ struct log_field {
 };
 
 /// @returns the id of a session as ZooKeeper's own log writes it.
-inline std::string session_name(std::int64_t id) { return fmt::format("{:#x}", id); }
+inline std::string session_name(std::int64_t id) {
+  return fmt::format("{:#x}", static_cast<std::uint64_t>(id));  // of servers from 128 on it is negative
+}
 
 /// @returns whether there is a listener: what costs to be said need not be said otherwise.
 bool log_enabled(log_level level) noexcept;

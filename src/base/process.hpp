@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Forked children.
+/// This process, and children that it forks.
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
@@ -24,6 +26,27 @@ class home {
 
  private:
   std::uint32_t made_;
+};
+
+/// A file that only this process has open: a forked child, which would keep its lock (`flock`), has it closed.
+class unshared_file {
+ public:
+  unshared_file() = default;
+  /// @param descriptor open, or negative: none
+  explicit unshared_file(int descriptor);
+  unshared_file(unshared_file&& other) noexcept;
+  unshared_file& operator=(unshared_file&& other) noexcept;
+  ~unshared_file();
+
+  /// @returns negative: none.
+  int get() const noexcept;
+  /// @returns whether no other object of this process has taken the same file, also if something has closed its descriptor.
+  bool take();
+
+  struct entry;
+
+ private:
+  entry* own_ = nullptr;
 };
 
 /// For what must not be destroyed in a forked child, as threads of its parent may have been changing it. Keeps `what`

@@ -27,13 +27,13 @@ void validate_tls(const std::string& tls) {
 }
 
 zhandle_t* open_with_tls(const std::string& servers, const std::string& tls, watcher_fn watcher, int timeout,
-                         void* context, int flags, log_callback_fn log) noexcept {
+                         const clientid_t* whose, void* context, int flags, log_callback_fn log) noexcept {
   static std::mutex one_by_one;  // it uses strtok
   const std::lock_guard lock{one_by_one};
   const auto missing = missing_password(tls);  // a copy of `tls` has no password in it
   const auto completed = missing.empty() ? std::string{} : tls + missing;
   const auto& certificates = missing.empty() ? tls : completed;
-  auto* handle = zookeeper_init_ssl(servers.c_str(), certificates.c_str(), watcher, timeout, nullptr, context, flags);
+  auto* handle = zookeeper_init_ssl(servers.c_str(), certificates.c_str(), watcher, timeout, whose, context, flags);
   if (handle != nullptr) zoo_set_log_callback(handle, log);
   return handle;
 }
@@ -46,7 +46,7 @@ void validate_tls(const std::string&) {
               "stunnel with checkHost (see OPERATIONS.md)"};
 }
 
-zhandle_t* open_with_tls(const std::string&, const std::string&, watcher_fn, int, void*, int,
+zhandle_t* open_with_tls(const std::string&, const std::string&, watcher_fn, int, const clientid_t*, void*, int,
                          log_callback_fn) noexcept {
   errno = ENOTSUP;
   return nullptr;

@@ -22,6 +22,6 @@ inline std::string missing_password(const std::string& tls) {
 
 /// As zookeeper_init2, over TLS. @pre validate_tls(tls)
 zhandle_t* open_with_tls(const std::string& servers, const std::string& tls, watcher_fn watcher, int timeout,
-                         void* context, int flags, log_callback_fn log) noexcept;
+                         const clientid_t* whose, void* context, int flags, log_callback_fn log) noexcept;
 
 }  // namespace latchkey::detail

@@ -127,8 +127,9 @@ enum class connection_state {
 struct session_info {
   std::int64_t id = 0;
   std::chrono::milliseconds timeout{};
-  std::string server{};   ///< its address, as in `connector::open`; empty when that is not known
-  time_point asked_at{};  ///< of a new session: it was asked for later than this, if that is known
+  std::string server{};    ///< its address, as in `connector::open`; empty when that is not known
+  time_point asked_at{};   ///< of a new session: it was asked for later than this, if that is known
+  std::string password{};  ///< with which another handle is let in to the session
 
   /// @returns whether a server of ZooKeeper may have given it. The C client reads any answer as that of one: text makes a
   /// timeout of two days and more.
@@ -176,6 +177,12 @@ class znodes {
   virtual bool hush() noexcept { return false; }
 };
 
+/// A session that another process has left.
+struct former_session {
+  std::int64_t id = 0;
+  std::string password{};
+};
+
 /// What a session needs besides its epoch.
 struct connector_options {
   std::vector<std::string> hosts;  ///< "name:port", names not resolved yet
@@ -217,6 +224,10 @@ class connector {
   /// @param without addresses of servers that this session is not to be given
   virtual void open(std::uint64_t epoch, connector_listener& listener,
                     const std::vector<std::string>& without = {}) = 0;
+
+  /// As `open` of a second session, but of one that has begun: the listener is told that it is connected, or expired. To
+  /// retire it while it is connected ends it.
+  virtual void resume(const former_session& session, connector_listener& listener) = 0;
 
   /// Asks the name servers again; `on_moved` is called when there are other servers than the session was given, each
   /// time that a name has told of some.

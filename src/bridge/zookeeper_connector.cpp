@@ -11,6 +11,7 @@
 
 #include <latchkey/error.hpp>
 
+#include "base/connect_string.hpp"
 #include "bridge/access_list.hpp"
 #include "bridge/client_log.hpp"
 #include "bridge/client_tls.hpp"
@@ -33,13 +34,13 @@ std::string failure_of(const known_hosts::servers& found) {
 }
 
 void open_handle(std::uint64_t epoch, connector_listener& listener, const handle_options& options,
-                 const known_hosts::servers& found) {
+                 const known_hosts::servers& found, const former_session& former) {
   if (found.list.empty()) {
     return listener.on_opened(epoch, nullptr, failure_of(found));
   }
   auto handle = std::make_unique<zookeeper_handle>(epoch, listener, options);
   listener.on_opening(epoch);
-  auto failure = handle->open(found.list);
+  auto failure = handle->open(found.list, former);
   if (!failure.empty()) return listener.on_opened(epoch, nullptr, std::move(failure));
   listener.on_opened(epoch, std::move(handle), {});
 }
@@ -89,11 +90,24 @@ zookeeper_connector::~zookeeper_connector() { hosts_->stop_waiting(); }
 void zookeeper_connector::open(std::uint64_t epoch, connector_listener& listener,
                                const std::vector<std::string>& without) {
   if (epoch != 0) session_ = &listener;
+  open(epoch, listener, without, {});
+}
+
+void zookeeper_connector::resume(const former_session& session, connector_listener& listener) {
+  open(0, listener, {}, session);
+}
+
+/// @param former of id 0: the session is to be a new one
+void zookeeper_connector::open(std::uint64_t epoch, connector_listener& listener,
+                               const std::vector<std::string>& without, const former_session& former) {
   look_for_moved_hosts();
-  helpers_.run_in_halves([epoch, &listener, hosts = hosts_, options = options_, without]() -> std::function<void()> {
-    auto found = hosts->wait_for_servers(epoch, without);
-    return [epoch, &listener, options, found = std::move(found)] { open_handle(epoch, listener, *options, found); };
-  });
+  helpers_.run_in_halves(
+      [epoch, &listener, hosts = hosts_, options = options_, without, former]() -> std::function<void()> {
+        auto found = hosts->wait_for_servers(epoch, without);
+        return [epoch, &listener, options, former, found = std::move(found)] {
+          open_handle(epoch, listener, *options, found, former);
+        };
+      });
 }
 
 void zookeeper_connector::ask_name_servers(std::function<void(std::string failure)> answer) {
@@ -140,6 +154,11 @@ void zookeeper_connector::retire(std::unique_ptr<znodes> session, std::function<
     }
     if (on_closed) on_closed();
   });
+}
+
+std::unique_ptr<connector> make_connector(std::string_view hosts, const client_options& options) {
+  return std::make_unique<zookeeper_connector>(connector_options{
+      parse_connect_string(hosts).hosts, options.session_timeout, options.authentication, {}, options.tls});
 }
 
 }  // namespace latchkey::detail

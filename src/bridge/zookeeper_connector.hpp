@@ -8,7 +8,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <latchkey/client_options.hpp>
 
 #include "base/secrets.hpp"
 #include "bridge/helper_threads.hpp"
@@ -33,6 +36,9 @@ class zookeeper_connector final : public connector {
   void open(std::uint64_t epoch, connector_listener& listener, const std::vector<std::string>& without = {}) override;
 
   /// @throws std::system_error when the system has no thread for it
+  void resume(const former_session& session, connector_listener& listener) override;
+
+  /// @throws std::system_error when the system has no thread for it
   void look_for_moved_hosts() override;
 
   /// Asks for the first time. `answer` runs on a thread of the connector, when a host resolves or none does; without a
@@ -45,6 +51,8 @@ class zookeeper_connector final : public connector {
   void forget_credentials() noexcept override { secrets_->forget(); }
 
  private:
+  void open(std::uint64_t epoch, connector_listener& listener, const std::vector<std::string>& without,
+            const former_session& former);
   void look_up_next();
 
   std::shared_ptr<known_hosts> hosts_;
@@ -53,5 +61,10 @@ class zookeeper_connector final : public connector {
   std::atomic<connector_listener*> session_{nullptr};  // that was opened last, but for second ones
   helper_threads helpers_;
 };
+
+/// @param hosts as in a connect string
+/// @param options `session_timeout`, `authentication` and `tls`; its nodes are for nobody in particular
+/// @throws error as the constructor; bad_connect_string
+std::unique_ptr<connector> make_connector(std::string_view hosts, const client_options& options);
 
 }  // namespace latchkey::detail

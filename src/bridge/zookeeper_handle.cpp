@@ -132,20 +132,23 @@ zookeeper_handle::zookeeper_handle(std::uint64_t epoch, znodes_listener& listene
 
 zookeeper_handle::~zookeeper_handle() { close(); }
 
-std::string zookeeper_handle::open(const std::string& servers) {
+std::string zookeeper_handle::open(const std::string& servers, const former_session& former) {
   constexpr std::chrono::milliseconds longest{std::numeric_limits<int>::max()};
   const auto timeout = static_cast<int>(std::clamp(options_.session_timeout, 1ms, longest).count());
+  clientid_t id{former.id, {}};
+  std::copy_n(former.password.begin(), std::min(former.password.size(), sizeof(id.passwd)), std::begin(id.passwd));
+  const auto* const whose = former.id != 0 ? &id : nullptr;
   const pipes_before others;
   // One function and context for the session and all watches: otherwise session events cost O(watches^2) (HAZARDS 8).
   handle_ = servers_.begin(servers, [&] {
     if (!options_.tls) {
-      return zookeeper_init2(servers.c_str(), &completions::event, timeout, nullptr, this, ZOO_NO_LOG_CLIENTENV,
+      return zookeeper_init2(servers.c_str(), &completions::event, timeout, whose, this, ZOO_NO_LOG_CLIENTENV,
                              servers_.log_function());
     }
     return options_.identity->read([&](const auto&, const std::string& tls) {
       errno = ECANCELED;  // forgotten: the client has been closed meanwhile
       if (tls.empty()) return static_cast<zhandle_t*>(nullptr);
-      return open_with_tls(servers, tls, &completions::event, timeout, this, ZOO_NO_LOG_CLIENTENV,
+      return open_with_tls(servers, tls, &completions::event, timeout, whose, this, ZOO_NO_LOG_CLIENTENV,
                            servers_.log_function());
     });
   });
@@ -231,8 +234,12 @@ void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
     if (!authenticate(handle)) return;  // the connection is gone again: the next one is the first
     connected_ = true;
     const std::chrono::milliseconds timeout{zoo_recv_timeout(handle)};
-    return tell(connection_state::connected,
-                {zoo_client_id(handle)->client_id, timeout, std::move(server), servers_.attempted_at()});
+    const auto& id = *zoo_client_id(handle);
+    return tell(connection_state::connected, {.id = id.client_id,
+                                              .timeout = timeout,
+                                              .server = std::move(server),
+                                              .asked_at = servers_.attempted_at(),
+                                              .password = {std::begin(id.passwd), std::end(id.passwd)}});
   }
   // Nobody has asked for that: it is no server (HAZARDS 36).
   if (state == ZOO_READONLY_STATE) {

@@ -43,8 +43,9 @@ class zookeeper_handle final : public znodes {
   /// Begins to connect. The listener may be called before it returns. @pre all signals are blocked: the C client's
   /// threads inherit that
   /// @param servers numeric addresses in the C client's form, an odd number of them (HAZARDS 3)
+  /// @param former of id 0: the session is to be a new one
   /// @returns why it was not possible; empty when it was.
-  std::string open(const std::string& servers);
+  std::string open(const std::string& servers, const former_session& former = {});
 
   bool send(std::uint64_t id, request what) override;
   void use_servers(std::string list) override { servers_.use(std::move(list)); }

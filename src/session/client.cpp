@@ -16,6 +16,7 @@
 #include "bridge/udp_port.hpp"
 #include "bridge/zookeeper_connector.hpp"
 #include "session/client_core.hpp"
+#include "session/session_file.hpp"
 #include "session/simulated_servers.hpp"
 
 namespace latchkey {
@@ -94,6 +95,17 @@ struct wiped_at_end {
   }
 };
 
+std::optional<detail::session_file> open_records(const client_options& options) {
+  if (options.session_file.empty()) return std::nullopt;
+  return std::optional<detail::session_file>{std::in_place, options.session_file, detail::session_file::purpose::keep};
+}
+
+/// @returns whether a session of the file was one on other servers.
+bool names_others(const detail::session_file& records, const detail::connect_string& servers) {
+  return std::any_of(records.sessions().begin(), records.sessions().end(),
+                     [own = servers.list()](const auto& each) { return each.servers != own; });
+}
+
 /// However short `connect_timeout` is.
 constexpr std::chrono::milliseconds least_for_name_servers{1000};
 
@@ -171,6 +183,10 @@ client::client(given_text<std::string> connect_string, client_options options) {
   validate(options);
   shorten(options);
   auto servers = detail::parse_connect_string(*connect_string);
+  auto records = open_records(options);
+  client_options for_others;
+  const wiped_at_end copied{for_others};
+  if (records && names_others(*records, servers)) for_others = options;
   auto opener = std::make_unique<detail::zookeeper_connector>(detail::connector_options{
       servers.hosts, options.session_timeout, std::move(options.authentication), options.acl, std::move(options.tls)});
   auto monitor = std::make_shared<detail::monitor>(&boottime_clock::now);
@@ -178,23 +194,28 @@ client::client(given_text<std::string> connect_string, client_options options) {
       options.peers ? std::make_unique<detail::udp_port>(options.peers->listen, options.peers->advertise) : nullptr;
   auto& names = *opener;
   auto* const receiving = port.get();
-  core_ = {new detail::client_core{std::move(options), servers, std::move(monitor), std::move(opener), std::move(port)},
+  core_ = {new detail::client_core{std::move(options), servers, std::move(monitor), std::move(opener), std::move(port),
+                                   std::move(records)},
            &destroy_unless_forked};
   core_->start_timers(receiving);
   const auto patience = std::max<std::chrono::milliseconds>(core_->options().connect_timeout, least_for_name_servers);
   if (!detail::are_addresses(servers.hosts)) require_resolvable(core_->monitor(), names, patience);
-  core_->monitor().run([this] { core_->open(); });
+  core_->monitor().run(
+      [&] { core_->open([&](const std::string& hosts) { return detail::make_connector(hosts, for_others); }); });
 }
 
 client::client(const std::shared_ptr<detail::simulated_servers>& ensemble, client_options options) {
   const wiped_at_end left_over{options};
   validate(options);
   shorten(options);
+  auto records = open_records(options);
   auto opener = ensemble->connect(options.session_timeout);
   auto& driver = *opener;
   auto monitor = std::make_shared<detail::monitor>([ensemble] { return ensemble->now(); });
-  core_ = {new detail::client_core{std::move(options), {{"simulated:2181"}, {}}, std::move(monitor), std::move(opener)},
-           &destroy_unless_forked};
+  core_ = {
+      new detail::client_core{
+          std::move(options), {{"simulated:2181"}, {}}, std::move(monitor), std::move(opener), {}, std::move(records)},
+      &destroy_unless_forked};
   driver.drive(*core_);
   core_->monitor().run([this] { core_->open(); });
 }

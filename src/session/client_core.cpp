@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/log.hpp"
 #include "bridge/client_log.hpp"
@@ -36,7 +35,8 @@ std::string describe_refusal(const client_options& options, std::chrono::millise
 }  // namespace
 
 client_core::client_core(client_options options, const connect_string& servers, std::shared_ptr<detail::monitor> own,
-                         std::unique_ptr<connector> opener, std::unique_ptr<datagram_port> port)
+                         std::unique_ptr<connector> opener, std::unique_ptr<datagram_port> port,
+                         std::optional<session_file> records)
     : options_{std::move(options)},
       chroot_{servers.chroot},
       monitor_{std::move(own)},
@@ -52,9 +52,10 @@ client_core::client_core(client_options options, const connect_string& servers, 
       keeper_{*monitor_, session_, timing_of(options_), metrics_},
       own_nodes_{*monitor_, session_},
       open_parents_{session_, !options_.acl.empty()},
-      outage_{*monitor_, fmt::format("{}", fmt::join(servers.hosts, ",")), options_.connect_timeout,
-              [this](duration lasted) { report_outage(lasted); }},
-      waiting_calls_{*monitor_, options_.report_waits_after} {
+      outage_{*monitor_, servers.list(), options_.connect_timeout, [this](duration lasted) { report_outage(lasted); }},
+      waiting_calls_{*monitor_, options_.report_waits_after},
+      hosts_{servers.list()},
+      records_{std::move(records)} {
   if (port) peers_.emplace(*monitor_, std::move(port));
   reaper_.when_reassessed([this](const std::string& node) { reassess(node); });
 }
@@ -64,6 +65,7 @@ void client_core::reassess(const std::string& node) {
 }
 
 client_core::~client_core() {
+  left_.clear();
   connector_.reset();  // waits for the threads that call us
   stop_threads();
 }
@@ -91,7 +93,10 @@ void client_core::for_each_observer(Callable what) {
   }
 }
 
-void client_core::open() {
+void client_core::open(const connector_source& to_others) {
+  if (records_) {
+    for (const auto& each : std::vector{records_->sessions()}) end_left_session(each, to_others);
+  }
   outage_.begin(monitor_->now(), options_.connect_timeout);
   session_.open();
 }
@@ -99,6 +104,7 @@ void client_core::open() {
 void client_core::on_connected(bool new_session) {
   ++metrics_.client.connections;
   if (new_session) ++metrics_.client.sessions;
+  if (new_session) record_session();
   const auto outage = outage_.end();
   const auto& info = session_.info();
   connected_as_.set(info.id);
@@ -149,6 +155,7 @@ void client_core::end_session(loss_reason why) {
 
 bool client_core::on_session_over(session_end why) {
   connected_as_.set(0);
+  record_end();
   keeper_.stop();
   switch (why) {
     case session_end::expired:
@@ -243,9 +250,12 @@ void client_core::close_session() {
          {"session", session_name(session_.info().id)},
          {"session_timeout_ms", session_.info().timeout}});
   }
+  for (const auto& each : left_) each.ending->give_up();
+  if (session_.connected()) record_end();  // otherwise the next run of this process ends it
   session_.close([this] {
     closed_ = true;
     connected_as_.set(0);
+    records_.reset();
     waiting_calls_.stop();
     monitor_->cancel(slow_timer_);
     connector_->forget_credentials();

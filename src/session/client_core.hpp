@@ -3,6 +3,7 @@
 
 /// The parts of a `latchkey::client`, put together.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,8 @@
 #include "session/peers.hpp"
 #include "session/reaper.hpp"
 #include "session/session.hpp"
+#include "session/session_ending.hpp"
+#include "session/session_file.hpp"
 #include "session/waiting_calls.hpp"
 
 namespace latchkey::detail {
@@ -58,13 +61,18 @@ class session_observer {
   ~session_observer() = default;
 };
 
+/// @returns a connector to the hosts of a connect string.
+using connector_source = std::function<std::unique_ptr<connector>(const std::string& hosts)>;
+
 /// One client: monitor, session, lease keeper, reaper, and their observers. Locks share the ownership, so that a closed
 /// core outlives its `client`.
 class client_core final : session_listener {
  public:
   /// @param port to other clients; may be null
+  /// @param records of its sessions; may be none
   client_core(client_options options, const connect_string& servers, std::shared_ptr<monitor> own,
-              std::unique_ptr<connector> opener, std::unique_ptr<datagram_port> port = {});
+              std::unique_ptr<connector> opener, std::unique_ptr<datagram_port> port = {},
+              std::optional<session_file> records = {});
   ~client_core();
   client_core(const client_core&) = delete;
   client_core& operator=(const client_core&) = delete;
@@ -93,7 +101,11 @@ class client_core final : session_listener {
   }
   const std::string& chroot() const noexcept { return chroot_; }
 
-  void open();
+  /// @param to_others opens sessions that another process has left on other servers than these
+  void open(const connector_source& to_others = {});
+
+  /// As if the process had been killed: closes without a word to the ensemble. @pre nothing passes to it any more
+  void abandon();
 
   /// @returns why every call fails: closed, or refused by the ensemble; nothing while the client works.
   const std::optional<failure>& failed() const noexcept { return failed_; }
@@ -168,6 +180,9 @@ class client_core final : session_listener {
   void tell_trace(trace_span span);
   void watch_callbacks(event_thread::running seen, duration ran);
   void close_session();
+  void end_left_session(const recorded_session& left, const connector_source& to_others);
+  void record_session();
+  void record_end();
   void run_connecting();
   template <class Callable>
   void for_each_observer(Callable what);
@@ -191,6 +206,13 @@ class client_core final : session_listener {
   bool said_never_connected_ = false;
   std::set<std::string> warned_of_;  // these paths
   connected_session connected_as_;
+  const std::string hosts_;
+  std::optional<session_file> records_;
+  struct left_session {
+    std::unique_ptr<session_ending> ending;
+    std::unique_ptr<connector> own;  // to other servers; goes first
+  };
+  std::vector<left_session> left_;
   std::optional<failure> failed_;
   std::map<std::uint64_t, session_observer*> observers_;
   std::uint64_t last_observer_ = 0;

@@ -7,10 +7,19 @@
 namespace latchkey::detail {
 
 void side_handle::open(const std::vector<std::string>& without) {
+  open_by([&] { connector_.open(epoch, *this, without); });
+}
+
+void side_handle::resume(const former_session& session) {
+  open_by([&] { connector_.resume(session, *this); });
+}
+
+template <class Opening>
+void side_handle::open_by(Opening call) {
   opening_ = true;
   unwanted_ = connected_ = false;
   try {
-    connector_.open(epoch, *this, without);
+    call();
   } catch (const std::system_error&) {  // no thread
     opening_ = false;
     on_closed();
@@ -46,6 +55,7 @@ void side_handle::on_connection(std::uint64_t, connection_state state, session_i
     if (closing_) return;
     connected_ = state == connection_state::connected;
     if (connected_ && !info.is_plausible()) return close();  // it would look for no other server
+    if (state == connection_state::expired) return on_expired();
     if (!connected_) on_down();
     if (connected_ && handle_) on_up();
   });

@@ -41,56 +41,65 @@ fake_connector::~fake_connector() {
 
 void fake_connector::open(std::uint64_t epoch, detail::connector_listener& listener,
                           const std::vector<std::string>& /*without*/) {
+  look_up({epoch, listener});
+}
+
+void fake_connector::resume(const detail::former_session& session, detail::connector_listener& listener) {
+  look_up({0, listener, session});
+}
+
+void fake_connector::look_up(const opening& what) {
   auto& time = ensemble_.time();
   const auto look_up = ensemble_.plan().look_up.draw(time.random());
-  if (look_up == duration::zero()) return begin(epoch, listener);
-  time.after(look_up, [this, alive = alive_, epoch, &listener] {
-    if (*alive) on_looked_up(epoch, listener);
+  if (look_up == duration::zero()) return begin(what);
+  time.after(look_up, [this, alive = alive_, what] {
+    if (*alive) on_looked_up(what);
   });
 }
 
-void fake_connector::on_looked_up(std::uint64_t epoch, detail::connector_listener& listener) {
+void fake_connector::on_looked_up(const opening& what) {
   auto& time = ensemble_.time();
   if (const auto resumes_at = time.resumes_at(client_->process); resumes_at > time.now()) {
-    return time.at(resumes_at, [this, alive = alive_, epoch, &listener] {
-      if (*alive) on_looked_up(epoch, listener);
+    return time.at(resumes_at, [this, alive = alive_, what] {
+      if (*alive) on_looked_up(what);
     });
   }
-  listener.on_opening(epoch);
+  what.listener.on_opening(what.epoch);
   // It may have been stopped while it read the clock, and goes on at the time that it has read.
-  time.at(time.resumes_at(client_->process), [this, alive = alive_, epoch, &listener] {
-    if (*alive) begin(epoch, listener);
+  time.at(time.resumes_at(client_->process), [this, alive = alive_, what] {
+    if (*alive) begin(what);
   });
 }
 
-void fake_connector::begin(std::uint64_t epoch, detail::connector_listener& listener) {
+void fake_connector::begin(const opening& what) {
   auto& time = ensemble_.time();
   const auto wait = ensemble_.plan().opening.draw(time.random());
   if (ensemble_.next_open_fails()) {
-    time.after(wait, [alive = alive_, epoch, &listener] {
-      if (*alive) listener.on_opened(epoch, nullptr, "no host resolves (simulated)");
+    time.after(wait, [alive = alive_, what] {
+      if (*alive) what.listener.on_opened(what.epoch, nullptr, "no host resolves (simulated)");
     });
     return;
   }
-  auto& session = ensemble_.add(client_, epoch, listener);
+  auto& session = ensemble_.add(client_, what.epoch, what.listener);
+  if (what.former.id != 0) session.resume(what.former);
   sessions_.push_back(&session);
-  if (epoch != 0) latest_ = &session;
+  if (what.epoch != 0) latest_ = &session;
   session.start();
   // The handle may connect before its owner has been given it.
-  time.after(wait, [this, alive = alive_, &session, epoch, &listener] {
-    if (*alive) on_opened(session, epoch, listener);
+  time.after(wait, [this, alive = alive_, &session, what] {
+    if (*alive) on_opened(session, what);
   });
 }
 
-void fake_connector::on_opened(fake_session& opened, std::uint64_t epoch, detail::connector_listener& listener) {
+void fake_connector::on_opened(fake_session& opened, const opening& what) {
   auto& time = ensemble_.time();
   if (time.resumes_at(client_->process) > time.now()) {
-    time.at(time.resumes_at(client_->process), [this, alive = alive_, &opened, epoch, &listener] {
-      if (*alive) on_opened(opened, epoch, listener);
+    time.at(time.resumes_at(client_->process), [this, alive = alive_, &opened, what] {
+      if (*alive) on_opened(opened, what);
     });
     return;
   }
-  listener.on_opened(epoch, std::make_unique<handle>(opened), {});
+  what.listener.on_opened(what.epoch, std::make_unique<handle>(opened), {});
 }
 
 void fake_connector::retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) {
@@ -99,8 +108,13 @@ void fake_connector::retire(std::unique_ptr<detail::znodes> session, std::functi
 
 void fake_connector::cut() { client_->cut = true; }
 
+void fake_connector::abandon() {
+  is_abandoned_ = true;
+  cut();
+}
+
 void fake_connector::heal() {
-  if (!std::exchange(client_->cut, false)) return;
+  if (is_abandoned_ || !std::exchange(client_->cut, false)) return;
   for (auto* const each : sessions_) each->on_healed();
 }
 

@@ -21,6 +21,7 @@ class fake_connector final : public detail::connector {
 
   void open(std::uint64_t epoch, detail::connector_listener& listener,
             const std::vector<std::string>& without = {}) override;
+  void resume(const detail::former_session& session, detail::connector_listener& listener) override;
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override;
 
   /// The next request of this kind meets this fault.
@@ -29,6 +30,8 @@ class fake_connector final : public detail::connector {
   /// Nothing passes until `heal()`, in sessions to come either. Then what has waited arrives, in order.
   void cut();
   void heal();
+  /// Nothing passes any more, whatever heals: the process of the client has died.
+  void abandon();
 
   /// What has been opened last, but for second sessions (epoch 0); nothing before.
   fake_session* latest() const noexcept { return latest_; }
@@ -42,15 +45,22 @@ class fake_connector final : public detail::connector {
   const std::shared_ptr<fake_client>& client() const noexcept { return client_; }
 
  private:
-  void on_looked_up(std::uint64_t epoch, detail::connector_listener& listener);
-  void begin(std::uint64_t epoch, detail::connector_listener& listener);
-  void on_opened(fake_session& opened, std::uint64_t epoch, detail::connector_listener& listener);
+  struct opening {
+    std::uint64_t epoch;
+    detail::connector_listener& listener;
+    detail::former_session former{};  // id 0: a new session
+  };
+  void look_up(const opening& what);
+  void on_looked_up(const opening& what);
+  void begin(const opening& what);
+  void on_opened(fake_session& opened, const opening& what);
 
   fake_ensemble& ensemble_;
   const std::shared_ptr<fake_client> client_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::vector<fake_session*> sessions_;
   fake_session* latest_ = nullptr;
+  bool is_abandoned_ = false;
 };
 
 }  // namespace latchkey::testing

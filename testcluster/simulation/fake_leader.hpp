@@ -74,6 +74,11 @@ class fake_leader {
   /// Expired or closed: its ephemeral nodes go in the same transaction.
   void end_session(ensemble_session& session);
   ensemble_session& session(std::int64_t id) { return *sessions_[static_cast<std::size_t>(id - first_session)]; }
+  /// @returns nothing if it has never been one.
+  ensemble_session* find_session(std::int64_t id) noexcept {
+    const auto index = static_cast<std::size_t>(id - first_session);
+    return id >= first_session && index < sessions_.size() ? sessions_[index].get() : nullptr;
+  }
   const std::vector<std::unique_ptr<ensemble_session>>& sessions() const noexcept { return sessions_; }
 
   // Requests:

@@ -50,6 +50,8 @@ class fake_session final : public server_side {
   void close(std::function<void()> on_closed);
   /// The listener is gone; without `close` the session is left to expire.
   void abandon();
+  /// It is one that another process has left. Before `start`.
+  void resume(const detail::former_session& left);
   /// The handle is there: begins to connect.
   void start();
 
@@ -185,8 +187,9 @@ class fake_session final : public server_side {
   bool gap_to_tell_ = false;
 
   ensemble_session* session_ = nullptr;
-  duration timeout_{};  // the newest that the client has heard of; zero: it knows of no session
-  duration agreed_{};   // what the server of this connection has agreed to,
+  bool is_unknown_ = false;  // there is none with that id and password
+  duration timeout_{};       // the newest that the client has heard of; zero: it knows of no session
+  duration agreed_{};        // what the server of this connection has agreed to,
   time_point agreed_at_{};
   fake_server* server_ = nullptr;
   std::uint64_t turned_away_ = 0;

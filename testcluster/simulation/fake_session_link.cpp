@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "simulation/fake_ensemble.hpp"
 #include "simulation/fake_session.hpp"
 #include "simulation/trace.hpp"
@@ -10,6 +12,12 @@ namespace latchkey::testing {
 
 using detail::connection_state;
 using detail::reply_code;
+
+namespace {
+
+std::string password_of(std::int64_t session) { return fmt::format("{:016x}", session); }
+
+}  // namespace
 
 bool fake_session::in_hole() const noexcept { return client_->cut || ensemble_.time().now() < hole_until_; }
 
@@ -38,6 +46,12 @@ void fake_session::tell(connection_state state, detail::session_info info) {
 
 // Connecting
 
+void fake_session::resume(const detail::former_session& left) {
+  session_ = ensemble_.leader().find_session(left.id);
+  is_unknown_ = !session_ || left.password != password_of(left.id);
+  if (session_) timeout_ = session_->timeout;
+}
+
 void fake_session::start() { connect_later(plan().network.draw(time().random())); }
 
 void fake_session::connect_later(duration wait) {
@@ -61,7 +75,9 @@ void fake_session::establish(std::uint64_t connection, fake_server& server) {
     return attempt_failed();
   }
   if (ensemble_.credentials_refused()) return become_over(connection_state::auth_failed);
-  if (session_ && timeout_ > duration::zero() && session_->over) return become_over(connection_state::expired);
+  if (is_unknown_ || (session_ && timeout_ > duration::zero() && session_->over)) {
+    return become_over(connection_state::expired);
+  }
   agree(server);
   server_ = &server;
   server.attach(*this);
@@ -124,7 +140,9 @@ void fake_session::on_linked(std::uint64_t connection) {
   last_sent_ = time().now();
   check_idle(connection);
   auto& session = *session_;
-  tell(connection_state::connected, {session.id, std::chrono::duration_cast<std::chrono::milliseconds>(timeout_)});
+  tell(connection_state::connected, {.id = session.id,
+                                     .timeout = std::chrono::duration_cast<std::chrono::milliseconds>(timeout_),
+                                     .password = password_of(session.id)});
   if (shorter) ensemble_.leader().shorten(session, agreed_at_ + agreed_);
 }
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "base/path.hpp"
+#include "session/client_core.hpp"
 #include "simulation/ensemble_thread.hpp"
 #include "simulation/thread_connector.hpp"
 
@@ -61,6 +62,12 @@ void simulated_ensemble::heal() {
     thread_->all_cut = false;
     for (auto* const each : thread_->clients()) each->servers().heal();
   });
+}
+
+void simulated_ensemble::abandon(client& whose) {
+  perform_on(*thread_, whose, [](fake_connector& connection) { connection.abandon(); });
+  auto& core = *whose.core();
+  core.monitor().run([&] { core.abandon(); });
 }
 
 bool simulated_ensemble::delete_node(std::string_view path) {

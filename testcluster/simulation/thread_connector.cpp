@@ -44,6 +44,36 @@ class remote_handle final : public detail::znodes {
 
 }  // namespace
 
+/// What it is told of, the listener is told of; the handle that it is given leaves messages.
+class thread_connector::relay final : public detail::connector_listener {
+ public:
+  relay(detail::connector_listener& listener, mailbox mail) : listener_{listener}, mail_{std::move(mail)} {}
+
+  bool is_of(const detail::connector_listener& listener) const noexcept { return &listener == &listener_; }
+
+  void on_opened(std::uint64_t epoch, std::unique_ptr<detail::znodes> session, std::string failure) override {
+    if (!session) return listener_.on_opened(epoch, nullptr, std::move(failure));
+    auto own = std::make_shared<std::unique_ptr<detail::znodes>>(std::move(session));
+    listener_.on_opened(epoch, std::make_unique<remote_handle>(std::move(own), epoch, listener_, mail_), {});
+  }
+  void on_connection(std::uint64_t epoch, detail::connection_state state, detail::session_info info) override {
+    listener_.on_connection(epoch, state, std::move(info));
+  }
+  void on_reply(std::uint64_t epoch, std::uint64_t id, detail::reply answer) override {
+    listener_.on_reply(epoch, id, std::move(answer));
+  }
+  void on_watch(std::uint64_t epoch, detail::watch_event event, std::string_view path) override {
+    listener_.on_watch(epoch, event, path);
+  }
+
+ private:
+  detail::connector_listener& listener_;
+  const mailbox mail_;
+};
+
+thread_connector::thread_connector(ensemble_thread& thread, std::chrono::milliseconds session_timeout)
+    : thread_{thread}, mail_{thread}, timeout_{session_timeout} {}
+
 thread_connector::~thread_connector() {
   if (!core_) return;
   core_->monitor().when_earlier({});
@@ -71,10 +101,11 @@ void thread_connector::drive(detail::client_core& owner) {
 
 void thread_connector::open(std::uint64_t epoch, detail::connector_listener& listener,
                             const std::vector<std::string>& without) {
-  mail_.post([this, epoch, &listener, without] {
-    listener_ = &listener;
-    servers_->open(epoch, *this, without);
-  });
+  mail_.post([this, epoch, &listener, without] { servers_->open(epoch, relay_to(listener), without); });
+}
+
+void thread_connector::resume(const detail::former_session& session, detail::connector_listener& listener) {
+  mail_.post([this, session, &listener] { servers_->resume(session, relay_to(listener)); });
 }
 
 void thread_connector::retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) {
@@ -128,10 +159,11 @@ bool thread_connector::run_callbacks(const std::shared_ptr<void>& last) {
   return true;
 }
 
-void thread_connector::on_opened(std::uint64_t epoch, std::unique_ptr<detail::znodes> session, std::string failure) {
-  if (!session) return listener_->on_opened(epoch, nullptr, std::move(failure));
-  auto own = std::make_shared<std::unique_ptr<detail::znodes>>(std::move(session));
-  listener_->on_opened(epoch, std::make_unique<remote_handle>(std::move(own), epoch, *listener_, mail_), {});
+detail::connector_listener& thread_connector::relay_to(detail::connector_listener& listener) {
+  const auto found =
+      std::find_if(relays_.begin(), relays_.end(), [&](const auto& each) { return each->is_of(listener); });
+  if (found != relays_.end()) return **found;
+  return *relays_.emplace_back(std::make_unique<relay>(listener, mail_));
 }
 
 }  // namespace latchkey::testing

@@ -37,16 +37,16 @@ class mailbox {
 };
 
 /// Turns the calls of a client into messages to the thread, which calls the client in return.
-class thread_connector final : public detail::simulated_connector, detail::connector_listener {
+class thread_connector final : public detail::simulated_connector {
  public:
   /// @param thread must outlive this: the clock of the client sees to that
-  thread_connector(ensemble_thread& thread, std::chrono::milliseconds session_timeout)
-      : thread_{thread}, mail_{thread}, timeout_{session_timeout} {}
+  thread_connector(ensemble_thread& thread, std::chrono::milliseconds session_timeout);
   ~thread_connector() override;
 
   void drive(detail::client_core& owner) override;
   void open(std::uint64_t epoch, detail::connector_listener& listener,
             const std::vector<std::string>& without) override;
+  void resume(const detail::former_session& session, detail::connector_listener& listener) override;
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override;
 
   /// @returns whether the calling thread is the one that runs the callbacks of a client of a simulated ensemble.
@@ -67,22 +67,14 @@ class thread_connector final : public detail::simulated_connector, detail::conne
   std::optional<detail::time_point> first_timer();
   void run_timers();
 
-  void on_opened(std::uint64_t epoch, std::unique_ptr<detail::znodes> session, std::string failure) override;
-  void on_connection(std::uint64_t epoch, detail::connection_state state, detail::session_info info) override {
-    listener_->on_connection(epoch, state, std::move(info));
-  }
-  void on_reply(std::uint64_t epoch, std::uint64_t id, detail::reply answer) override {
-    listener_->on_reply(epoch, id, std::move(answer));
-  }
-  void on_watch(std::uint64_t epoch, detail::watch_event event, std::string_view path) override {
-    listener_->on_watch(epoch, event, path);
-  }
+  detail::connector_listener& relay_to(detail::connector_listener& listener);
 
   ensemble_thread& thread_;
   const mailbox mail_;
   const std::chrono::milliseconds timeout_;
   detail::client_core* core_ = nullptr;
-  detail::connector_listener* listener_ = nullptr;
+  class relay;
+  std::vector<std::unique_ptr<relay>> relays_;  // one for each listener
   std::optional<fake_connector> servers_;
   process_id process_{};
   std::uint64_t callbacks_ = 0;  // that have been waited for

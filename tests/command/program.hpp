@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -25,6 +24,7 @@
 #include <latchkey/testing/child_process.hpp>
 
 #include "announced_ensemble.hpp"
+#include "temporary_folder.hpp"
 
 namespace latchkey::testing {
 
@@ -44,35 +44,14 @@ inline std::string fresh_path() {
   return "/command-" + std::to_string(::getpid()) + "/" + std::to_string(++count);
 }
 
-class temporary_folder {
- public:
-  temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "latchkey-command-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~temporary_folder() { std::filesystem::remove_all(path_); }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  /// @returns the path of a file with that text.
-  std::string file(const std::string& name, const std::string& text, mode_t mode) const {
-    const auto file = path_ / name;
-    std::ofstream{file} << text;
-    REQUIRE(::chmod(file.c_str(), mode) == 0);
-    return file.string();
-  }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
 /// A run of the program.
 class run {
  public:
   explicit run(std::vector<std::string> arguments) {
     for (const auto* variable : {"CONNECT", "AUTH_FILE", "SESSION_TIMEOUT", "LABEL"})
       ::unsetenv((std::string{"LATCHKEY_"} + variable).c_str());
+    static const temporary_folder for_sessions;
+    ::setenv("XDG_RUNTIME_DIR", (for_sessions / "").c_str(), 1);
     arguments.insert(arguments.begin(), LATCHKEY_COMMAND);
     child_.start(arguments, {.log = folder_ / "err"});
   }

@@ -4,41 +4,31 @@
 #include <doctest/doctest.h>
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
 
 #include "connection.hpp"
 #include "exit_code.hpp"
+#include "temporary_folder.hpp"
 
 namespace command {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// A file in a folder of its own, which is removed.
+/// A file in a folder of its own.
 class file_with {
  public:
-  explicit file_with(const std::string& text, mode_t mode = 0600) {
-    std::string name = (std::filesystem::temp_directory_path() / "latchkey-command-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    folder_ = name;
-    std::ofstream{path()} << text;
-    REQUIRE(::chmod(path().c_str(), mode) == 0);
-  }
-  ~file_with() { std::filesystem::remove_all(folder_); }
-  file_with(const file_with&) = delete;
-  file_with& operator=(const file_with&) = delete;
-  std::string path() const { return (folder_ / "file").string(); }
+  explicit file_with(const std::string& text, mode_t mode = 0600) : path_{folder_.file("file", text, mode)} {}
+  const std::string& path() const noexcept { return path_; }
 
  private:
-  std::filesystem::path folder_;
+  const latchkey::testing::temporary_folder folder_;
+  const std::string path_;
 };
 
 template <class Callable>

@@ -46,6 +46,8 @@ struct totals {
   std::size_t told = 0;
   std::size_t commits = 0;
   std::size_t writes = 0;
+  std::size_t killed = 0;
+  std::size_t ended_early = 0;
   std::uint64_t steps = 0;
   std::size_t bad = 0;
 };
@@ -64,6 +66,8 @@ std::string run_one(history_plan plan, bool aloud, totals& sum) {
   sum.told += story.told();
   sum.commits += log.commits.size();
   sum.writes += log.writes.size();
+  sum.killed += log.killed != 0 ? 1 : 0;
+  sum.ended_early += log.ended_early ? 1 : 0;
   sum.steps += story.steps();
   std::string all;
   for (const auto& each : found) all += "  " + each + "\n";
@@ -125,13 +129,15 @@ void run_part(std::uint64_t part) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   MESSAGE(fmt::format(
       "{} histories ({:.0f} a second): {} calls, {} grants, {} of them told by datagram, {} requests, {} of "
-      "them to requeue, {} of groups, {} commits, {} of them written, {} steps; {} bad",
+      "them to requeue, {} of groups, {} commits, {} of them written, {} processes killed, the sessions of {} ended by "
+      "their next run, {} steps; {} bad",
       sum.histories, static_cast<double>(sum.histories) / took.count(), sum.calls, sum.grants, sum.told, sum.requests,
-      sum.requeues, sum.groups, sum.commits, sum.writes, sum.steps, sum.bad));
+      sum.requeues, sum.groups, sum.commits, sum.writes, sum.killed, sum.ended_early, sum.steps, sum.bad));
   if (count >= 100) CHECK(sum.requeues > count / 10);
   if (count >= 100) CHECK(sum.groups > count);
   if (count >= 100) CHECK(sum.told > count / 10);
   if (count >= 100) CHECK(sum.writes > count / 10);
+  if (count >= 100) CHECK(sum.ended_early > count / 20);
 }
 
 /// In place of its locks there are elections: every grant has a node of its own.

@@ -39,9 +39,12 @@ history::history(const history_plan& plan)
   faults_.emplace(ensemble_, playground());
   ensemble_.create("/data");
   for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) ensemble_.create(data_path(lock));
+  if (plan_.a_client_dies) records_.emplace();
   for (unsigned i = 0; i < plan_.clients; ++i) {
     auto* const network = plan_.direct > 0 && time_.random().chance(plan_.direct) ? &network_ : nullptr;
-    clients_.push_back(std::make_unique<simulated_client>(ensemble_, options_of(plan_), std::string{}, network));
+    auto records = plan_.a_client_dies && i == 0 ? open_records() : std::nullopt;
+    clients_.push_back(
+        std::make_unique<simulated_client>(ensemble_, options_of(plan_), std::string{}, network, std::move(records)));
     clients_.back()->core()->reaper().gather_beyond(plan_.gather_beyond);
     if (plan_.locks[0].settings.family == lock_family::keys) add_table(plan_.locks[0].settings);
     for (unsigned lock = 0; lock < plan_.locks.size(); ++lock) {
@@ -59,6 +62,27 @@ history::history(const history_plan& plan)
       client.close();
     });
   }
+  if (plan_.a_client_dies) time_.after(time_.random().between({}, plan_.faults), [this] { kill(); });
+}
+
+std::optional<detail::session_file> history::open_records() const {
+  return detail::session_file{*records_ / "session", detail::session_file::purpose::keep};
+}
+
+/// The first client, unless all faults have ended; its process is started again, which ends its session, sooner than the ensemble would.
+void history::kill() {
+  if (faults_until_ == time_point{}) return;
+  tell("the process of a client is killed");
+  auto& killed = *clients_.front();
+  closed_early_ = &killed;
+  log_.killed = killed.run([&] { return killed.core()->session().info().id; });
+  killed.die();
+  time_.after(time_.random().between({}, plan_.timeout / 4), [this] {
+    tell("it is started again");
+    clients_.push_back(
+        std::make_unique<simulated_client>(ensemble_, options_of(plan_), std::string{}, nullptr, open_records()));
+  });
+  time_.after(plan_.timeout / 2, [this] { log_.ended_early = log_.killed != 0 && !ensemble_.alive(log_.killed); });
 }
 
 void history::add_object(unsigned client, unsigned lock) {

@@ -20,6 +20,7 @@
 #include "simulation/history_plan.hpp"
 #include "simulation/queue_record.hpp"
 #include "simulation/simulated_lock.hpp"
+#include "temporary_folder.hpp"
 
 namespace latchkey::testing {
 
@@ -76,6 +77,8 @@ class history final : queue_watcher {
     actor* unlocks = nullptr;  // when the outcome is known
   };
 
+  std::optional<detail::session_file> open_records() const;
+  void kill();
   void add_object(unsigned client, unsigned lock);
   void make_group(lock_settings& settings, unsigned lock);
   hand_off draw_hand_off();
@@ -152,6 +155,7 @@ class history final : queue_watcher {
   std::optional<fault_injector> faults_;
   queue_record queues_;
   time_point faults_until_{};
+  std::optional<temporary_folder> records_;  // of the client that is killed
   std::vector<std::unique_ptr<simulated_client>> clients_;
   std::vector<std::shared_ptr<detail::key_table>> tables_;  // of each client, if its locks are keys
   std::vector<std::unique_ptr<lock_object>> objects_;

@@ -110,6 +110,8 @@ struct history_log {
   std::vector<commit_record> commits;
   std::vector<write_record> writes;    ///< in the order of the ensemble
   std::vector<std::string> leftovers;  ///< what was still there when all was done
+  std::int64_t killed = 0;             ///< the session of a process that was killed; 0: it had none
+  bool ended_early = false;            ///< by its next run: sooner than the ensemble would have
 };
 
 /// @returns a sentence for each promise that the history breaks; nothing for a good one.

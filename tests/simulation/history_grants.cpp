@@ -109,13 +109,14 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
   std::optional<time_point> base;
   bool told = false;
   for (const auto& each : queues_.of(grant.lock)) {
+    const auto path = ensemble_.paths().text(each.node);
+    const bool is_leaving = each.session == session && who.object->handle.client().core()->reaper().removes(path);
     if (each.position < position && detail::blocks(each.kind, grant.kind)) {
       // A place that one of ours has given up may be there for a little longer: nobody of ours need wait for that.
-      const auto path = ensemble_.paths().text(each.node);
       const bool used = std::any_of(actors_.begin(), actors_.end(), [&](const auto& other) {
         return other->rests_on(each.node) && other->held.valid_until() > time_.now();
       });
-      if (each.session == session && !used && who.object->handle.client().core()->reaper().removes(path)) continue;
+      if (is_leaving && !used) continue;
       // Of others, too, if it has been told.
       if (network_.released(detail::last_component(path))) {
         told = true;
@@ -125,7 +126,8 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
       ++grant.overtaken;
       if (listener_) tell("that overtakes " + path);
     }
-    if (grant.downgraded_from || each.position <= position || !detail::blocks(grant.kind, each.kind)) continue;
+    if (grant.downgraded_from || is_leaving) continue;  // nobody waits at it any more
+    if (each.position <= position || !detail::blocks(grant.kind, each.kind)) continue;
     if (!base) base = known_since();
     if (std::max(each.since, *base) + patience < time_.now()) grant.kept_waiting.push_back(each.position);
   }
@@ -138,11 +140,15 @@ void history::look_at_queue(const actor& who, grant_record& grant, const queued_
 }
 
 /// @returns whether the client's server, if it has one, has the data of the lock as the leader has it: only holders write
-/// it. (A ticket may be granted during an outage; the next server has all that the client has heard of.)
+/// it. (A ticket may be granted during an outage; the next server has all that the client has heard of. What the client
+/// itself has written last is ahead of its reads.)
 bool history::sees_new_data(simulated_client& client, unsigned lock) const {
-  const auto* const server = client.connector().latest()->server();
+  const auto* const session = client.connector().latest();
+  const auto* const server = session->server();
   const auto data = ensemble_.paths().find(data_path(lock));
-  return !server || server->tree().find(*data)->mzxid == ensemble_.leader().tree().find(*data)->mzxid;
+  const auto* const newest = ensemble_.leader().tree().find(*data);
+  return !server || server->tree().find(*data)->mzxid == newest->mzxid ||
+         ensemble_.log()[newest->data].session == session->session()->id;
 }
 
 /// A neighbour of its own client had the lock after it: then only the last of them tells others.

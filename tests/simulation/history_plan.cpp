@@ -183,6 +183,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (kind != 2 && random.below(50) == 0) plan.weather.demand_every = random.between(plan.timeout, plan.timeout * 8);
   if (random.below(3) == 0) stall_leaders(plan, random);
   if (kind != 2 && random.below(4) == 0) plan.weather.look_up = {.slow = 0.5, .slowest = plan.timeout * 2};
+  plan.a_client_dies = !plan.a_client_closes && random.below(4) == 0;
   return plan;
 }
 

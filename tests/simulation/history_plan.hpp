@@ -48,6 +48,7 @@ struct history_plan {
   bool operators = false;
   double ambushed = 0;  ///< how many grants an operator waits for
   bool a_client_closes = false;
+  bool a_client_dies = false;  ///< and its process is started again, with its session file
   fault_plan weather;
   double careless = 0;  ///< how many clients have a user who repeats, without waiting, what can be repeated
   double direct = 0;    ///< how many clients have a port, and how many of their lock objects hand off directly

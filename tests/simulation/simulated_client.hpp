@@ -29,7 +29,7 @@ class simulated_client {
  public:
   /// @param network that its datagrams go through; null: it sends none. It must outlive the client
   explicit simulated_client(fake_ensemble& ensemble, client_options options = {}, std::string chroot = {},
-                            fake_network* network = nullptr)
+                            fake_network* network = nullptr, std::optional<detail::session_file> records = {})
       : time_{ensemble.time()},
         process_{time_.attach({[this] { return next_; }, [this] { next_ = monitor_->run_due(); }})},
         monitor_{
@@ -42,7 +42,7 @@ class simulated_client {
     auto port =
         network == nullptr ? nullptr : network->open(process_, [own = monitor_](const auto& what) { own->run(what); });
     core_ = std::make_shared<detail::client_core>(std::move(options), servers, monitor_, std::move(opener),
-                                                  std::move(port));
+                                                  std::move(port), std::move(records));
     core_->monitor().run([this] { core_->open(); });
   }
 
@@ -101,6 +101,13 @@ class simulated_client {
     run([this] { core_->close([this] { closed_ = true; }); });
   }
   bool closed() const noexcept { return closed_; }
+
+  /// Its process is killed.
+  void die() {
+    connector_->abandon();
+    run([this] { core_->abandon(); });
+    close();
+  }
 
   bool connect() {
     return time_.run_until([this] { return connected(); }, time_.now() + std::chrono::minutes{1});

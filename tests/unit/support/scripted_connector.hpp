@@ -34,6 +34,9 @@ class scripted_connector final : public detail::connector {
     auto& all = epoch == detail::side_handle::epoch ? side_openings : openings;
     all.push_back({epoch, &listener, without});
   }
+  void resume(const detail::former_session&, detail::connector_listener& listener) override {
+    side_openings.push_back({detail::side_handle::epoch, &listener, {}});
+  }
   void look_for_moved_hosts() override { ++look_ups; }
   void retire(std::unique_ptr<detail::znodes> session, std::function<void()> on_closed) override {
     session.reset();

@@ -66,6 +66,12 @@ class simulated_ensemble {
   /// Ends every cut.
   void heal();
 
+  /// As if the process of a client had been killed: the client is closed at once and without a word to the ensemble, so
+  /// that its session, with its locks, lives on until its timeout, or until another client with the same
+  /// `client_options::session_file` ends it. It stays cut off.
+  /// @throws std::invalid_argument if the client is not one of this ensemble
+  void abandon(client& whose);
+
   /// Deletes a node with everything below it, as an operator does. Its owner learns of it at once if the entry is 10 ms
   /// old (`advance()` makes it older), otherwise when it is. As with a real ensemble, the next contender may be granted
   /// the lock a moment before that.
