@@ -247,6 +247,7 @@ std::unique_ptr<latchkey::client> make_client(const settings& with, purpose what
   if (!with.session_timeout.empty()) options.session_timeout = parse_duration(with.session_timeout);
   if (!with.auth_file.empty()) options.authentication = read_credentials(with.auth_file);
   options.label = with.label;
+  if (what == purpose::hold) options.session_file = with.session_file;
   options.acl = parse_acl(with.acl);
   const bool names_us =
       std::any_of(options.acl.begin(), options.acl.end(), [](const auto& each) { return each.scheme == "auth"; });

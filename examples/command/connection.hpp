@@ -27,6 +27,7 @@ struct settings {
   std::string acl{};                   ///< of the nodes that are created: see `parse_acl`
   std::optional<std::string> peers{};  ///< of direct hand-off: see `parse_peers`
   std::string tls{};                   ///< files, as "ca.pem,client.pem,client.key"
+  std::string session_file{};          ///< of a client that holds; empty: none
   std::string config;                  ///< the file; empty: the default one, which may be missing
   std::chrono::milliseconds timeout = std::chrono::seconds{10};
   bool verbose = false;

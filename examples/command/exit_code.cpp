@@ -24,6 +24,7 @@ constexpr std::array translations{
     translation{"client_options::session_timeout", "--session-timeout"},
     translation{"client_options::connect_timeout", "--timeout"},
     translation{"client_options::label", "--label"},
+    translation{"client_options::session_file", "--session-file"},
     translation{"client_options::acl and authentication", "--acl and the lines of --auth-file"},
     translation{"client_options::acl", "--acl"},
     translation{"client_options::authentication", "--auth-file"},

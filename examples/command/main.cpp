@@ -25,6 +25,7 @@
 #include "parsed_options.hpp"
 #include "restart.hpp"
 #include "run.hpp"
+#include "run_sessions.hpp"
 #include "show.hpp"
 
 namespace {
@@ -101,6 +102,9 @@ void describe_run(CLI::App& app, arguments& to) {
               {"tree", command::containment::tree},
               {"cgroup", command::containment::cgroup}});
   run->add_flag("--restart", to.restart, "Again and again, until a signal or wrong arguments end it");
+  run->add_option("--session-file", set.session_folder,
+                  "A folder on this host, by which the next run frees the lock at once if this one is killed; or none")
+      ->type_name("FOLDER");
   run->add_flag("--notify", set.notify, "Tell systemd when the command runs, and what is waited for before");
   run->add_option("--report", set.report, "Write how it ended to this file, as JSON");
   run->add_option("--textfile", set.textfile, "Write metrics to this file, for Prometheus");
@@ -159,6 +163,9 @@ void describe_commands(CLI::App& app, arguments& to) {
   auto* leader = app.add_subcommand("leader", "Show who leads an election; exit code 1 if no candidate does");
   leader->add_option("path", to.path, "Of the election")->required();
   leader->add_flag("--follow", to.follow, "Go on with each change, until a signal; creates a path that is missing");
+
+  auto* release = app.add_subcommand("release", "End the session that a process which has died has left in its file");
+  release->add_option("file", to.path, "Of client_options::session_file")->required();
 
   auto* doctor = app.add_subcommand(
       "doctor", "Look whether locks work well with these servers; exit code 0, 1 (warnings) or 2 (failures)");
@@ -219,6 +226,7 @@ exit_code run(const CLI::App& app, arguments& with) {
   const bool follows = with.follow || name == "watch";
   if (follows) command::block_ending_signals();
   fill_in(with);
+  if (name == "release") return command::release(with.connection, with.path, std::cout, with.json);
   const command::budget time{with.connection.timeout};
   const auto client = command::connect(with.connection, time, command::purpose::look,
                                        follows ? command::ending_signal_is_pending : command::never);

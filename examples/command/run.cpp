@@ -42,6 +42,7 @@
 #include "guarded_tree.hpp"
 #include "run_lock.hpp"
 #include "run_report.hpp"
+#include "run_sessions.hpp"
 #include "run_times.hpp"
 #include "service_manager.hpp"
 #include "show.hpp"
@@ -656,6 +657,9 @@ run_end run_under_lock(settings with, const run_options& how) try {
   what.grace = how.grace.value_or(2s);
   what.priority = ::getpriority(PRIO_PROCESS, 0);
   end_left_runs(how);
+  end_left_run_sessions(how.session_folder, how.paths, with);
+  const auto session = run_session::make(how.session_folder, how.paths, with);
+  if (session) with.session_file = session->file();
   const auto contained = make_cgroup(how, with.verbose);
   what.contained = contained.get();
 

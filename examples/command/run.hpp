@@ -47,9 +47,10 @@ struct run_options {
   leftover rest = leftover::wait;
   containment where = containment::automatic;
 
-  std::string report;    ///< a file; empty: none
-  std::string textfile;  ///< a file; empty: none
-  bool notify = false;   ///< tells the manager of services: see service_manager.hpp
+  std::string session_folder;  ///< of `run_session`; empty: the default one; "none": none
+  std::string report;          ///< a file; empty: none
+  std::string textfile;        ///< a file; empty: none
+  bool notify = false;         ///< tells the manager of services: see service_manager.hpp
   std::vector<std::string> command;
 };
 

@@ -101,12 +101,21 @@ class starved {
 /// A run whose command writes, behind a network that may fail.
 struct first_run {
   /// @param how its tree is contained
-  explicit first_run(const std::string& how)
-      : first{with({"run", "-c", network.connect_string(), "-T", "2s", "--path", path, "--contain", how, "--"},
-                   command)} {
+  explicit first_run(const std::string& how, const std::string& session_timeout = "2s")
+      : first{
+            with({"run", "-c", network.connect_string(), "-T", session_timeout, "--path", path, "--contain", how, "--"},
+                 command)} {
     REQUIRE(written.has_writers(1));
     guard = child_named(first.pid(), "latchkey-guard");
     REQUIRE(guard > 0);
+  }
+
+  /// Neither has time to kill what is left. (A stopped guard goes on once its runner is dead: its group is an orphan.)
+  void kill_both() {
+    ::kill(first.pid(), SIGSTOP);
+    ::kill(guard, SIGSTOP);
+    ::kill(guard, SIGKILL);
+    ::kill(first.pid(), SIGKILL);
   }
 
   const std::string path = fresh_path();
@@ -185,28 +194,21 @@ TEST_SUITE("latchkey run under faults") {
     std::optional<run> second;
     client owner{servers().connect_string(), quiet()};
     std::string expected = "signal 9";
-    const auto kill_both = [&] {
-      // Neither has time to kill what is left. (A stopped guard goes on once its runner is dead: its group is an orphan.)
-      ::kill(w.first.pid(), SIGSTOP);
-      ::kill(w.guard, SIGSTOP);
-      ::kill(w.guard, SIGKILL);
-      ::kill(w.first.pid(), SIGKILL);
-    };
     SUBCASE("while the next waits") {
       second.emplace(run_at(w.path, {}, w.command));
       REQUIRE(eventually([&] { return contenders_at(owner, w.path) == 2; }));
-      kill_both();
+      w.kill_both();
     }
     SUBCASE("before the next begins to wait") {
-      kill_both();
+      w.kill_both();
       CHECK(eventually([&] { return processes_with(w.file) == 1; }));  // the grandchild goes on
-      second.emplace(run_at(w.path, {"-T", "2s", "-n"}, {"true"}));
+      second.emplace(run_at(w.path, {"-T", "2s", "-n", "--session-file", "none"}, {"true"}));
       CHECK(second->end() == "exit code 1");
       CHECK(processes_with(w.file) == 0);
       second.emplace(run_at(w.path, {}, w.command));
     }
     SUBCASE("before another user begins to wait, who may not kill it") {
-      kill_both();
+      w.kill_both();
       const std::vector<std::string> as_nobody{"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
       child_process may{with(as_nobody, {"/usr/bin/test", "-x", LATCHKEY_COMMAND})};
       if (may.wait(time_to_end) == "exit code 0") {
@@ -245,12 +247,12 @@ TEST_SUITE("latchkey run under faults") {
     temporary_folder folder;
     const auto file = (folder / "scroll").string();
     const scroll written{file};
-    const auto run_on = [&](const std::string& where) {
-      return arguments{"run", "-c", where, "-T", "2s", "--path", "/lock", "--", LATCHKEY_SCRIBE, file};
+    const auto run_on = [&](const std::string& where, const char* timeout) {
+      return arguments{"run", "-c", where, "-T", timeout, "--path", "/lock", "--", LATCHKEY_SCRIBE, file};
     };
-    run first{run_on(three.connect_string(mine))};
+    run first{run_on(three.connect_string(mine), "2s")};
     REQUIRE(written.has_writers(1));
-    run second{run_on(others)};
+    run second{run_on(others, "10s")};  // it is not to lose the lock on a busy machine
     client owner{others, quiet()};
     REQUIRE(eventually([&] { return contenders_at(owner, "/lock") == 2; }));
     three.isolate(mine);
@@ -261,6 +263,77 @@ TEST_SUITE("latchkey run under faults") {
     CHECK(first.end() == "exit code 75");
     second.signal(SIGKILL);
     second.end();
+  }
+
+  /// LATCHKEY_RUNS: so many.
+  TEST_CASE(
+      "after the runner was killed the next run of this host has the lock at once, and never beside the command") {
+    const auto path = fresh_path();
+    const temporary_folder folder;
+    const auto file = (folder / "scroll").string();
+    const scroll written{file};
+    const auto* const given = std::getenv("LATCHKEY_RUNS");
+    const int count = given != nullptr ? std::stoi(given) : 10;
+    for (int i = 1; i <= count; ++i) {
+      const auto begun = std::chrono::steady_clock::now();
+      run one{run_at(path, {"-T", "40s"}, {LATCHKEY_SCRIBE, file})};
+      REQUIRE(written.has_writers(static_cast<std::size_t>(i)));
+      CHECK(std::chrono::steady_clock::now() - begun < 20s);  // its session would end later
+      one.signal(SIGKILL);
+    }
+    const auto gap = written.least_gap();
+    MESSAGE("the last line of each is older than the first of the next by " << gap / 1000 << " us, or more");
+    CHECK(gap > 0);
+    CHECK(eventually([&] { return processes_with(file) == 0; }));
+    CHECK(ended_run{run_at(path, {"-n"}, {"true"})}.how == "exit code 0");
+  }
+
+  TEST_CASE("its session is not ended while a process of its tree lives") {
+    first_run w{"tree", "40s"};
+    w.kill_both();
+    REQUIRE(eventually([&] { return processes_with(w.file) == 1; }));
+    const auto next = run_at(w.path, {"-n", "--contain", "tree"}, {"true"});
+    CHECK(ended_run{next}.how == "exit code 1");
+    for (const auto each : all_with(w.file)) ::kill(each, SIGKILL);
+    REQUIRE(eventually([&] { return processes_with(w.file) == 0; }));
+    CHECK(ended_run{next}.how == "exit code 0");
+  }
+
+  TEST_CASE("release ends the session of a run that was killed, and of none that lives") {
+    const temporary_folder folder;
+    const auto path = fresh_path();
+    run one{run_at(path, {"-T", "40s", "--session-file", (folder / "").string()}, {"sleep", "1000"})};
+    REQUIRE(eventually([&] { return servers().children(path).size() == 1; }));
+    const auto file = (folder / ("run-" + std::to_string(one.pid()) + ".session").c_str()).string();
+    const auto refused = result{{"release", file}};
+    CHECK(refused.how == "exit code 1");
+    CHECK(has(refused.err, "the process " + std::to_string(one.pid()) + " still runs"));
+    const auto pid = one.pid();
+    one.signal(SIGKILL);
+    CHECK(one.end() == "signal 9");
+    const result done{{"release", "--json", file}};
+    CHECK(done.how == "exit code 0");
+    CHECK(done.object() == json{{"ended", 1}, {"expired", 0}, {"pid", pid}});
+    CHECK(servers().children(path).empty());
+    CHECK(result{{"release", file}}.out == "no session is left\n");
+    CHECK(result{{"release", (folder / "none").string()}}.how == "exit code 2");
+  }
+
+  TEST_CASE(
+      "a run that ends by itself leaves nothing in the folder of its session file, and says if that cannot be used") {
+    const temporary_folder folder;
+    const auto at = (folder / "").string();
+    const ended_run one{run_at(fresh_path(), {"--session-file", at}, shell("ls " + at))};
+    CHECK(one.how == "exit code 0");
+    CHECK(has(one.out, ".session"));
+    CHECK(has(one.out, ".tree"));
+    CHECK(std::filesystem::is_empty(at));
+    const ended_run none{run_at(fresh_path(), {"--session-file", "none"}, shell("ls $XDG_RUNTIME_DIR/latchkey"))};
+    CHECK(none.out == "");
+    const ended_run wrong{run_at(fresh_path(), {"--session-file", at + "missing"}, {"echo", "ran"})};
+    CHECK(wrong.how == "exit code 64");
+    CHECK(wrong.out == "");
+    CHECK(has(wrong.err, "--session-file"));
   }
 }
 

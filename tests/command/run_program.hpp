@@ -3,6 +3,7 @@
 
 /// `latchkey run`, and what can be seen of it from outside.
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -58,17 +59,19 @@ inline std::size_t contenders_at(client& through, const std::string& path) {
   return queue_snapshot{through, path}.contenders().size();
 }
 
-/// @returns how many processes there are with this text in their arguments.
-inline int processes_with(const std::string& text) {
-  int count = 0;
+/// @returns the processes with this text in their arguments.
+inline std::vector<int> all_with(const std::string& text) {
+  std::vector<int> all;
   for (const auto& each : std::filesystem::directory_iterator{"/proc"}) {
     std::ifstream file{each.path() / "cmdline"};
     bool found = false;  // a process may end meanwhile: then nothing more is read
     for (std::string word; std::getline(file, word, '\0');) found = found || has(word, text);
-    count += found ? 1 : 0;
+    if (found) all.push_back(std::atoi(each.path().filename().c_str()));
   }
-  return count;
+  return all;
 }
+
+inline std::size_t processes_with(const std::string& text) { return all_with(text).size(); }
 
 /// Says so if not.
 /// @returns whether a process may make a control group here.
