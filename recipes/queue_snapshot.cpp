@@ -138,22 +138,23 @@ queue_snapshot::queue_snapshot(client& through, given_text<std::string> path,
     const auto& read = answers[i];
     if (read.code != detail::reply_code::ok) continue;  // it has left meanwhile
     const bool holds = counted.next(sorted[i]);
-    if (holds) ++holders_;
+    if (holds) ++seen_.holders;
     const bool cut = read.data_size > read.data.size();
     const auto owner = cut ? detail::contender_record{} : detail::read_owner(read.data);
-    contenders_.push_back({.node = sorted[i].name,
-                           .what = detail::public_kind(sorted[i].place.kind),
-                           .holds = holds,
-                           .label = owner.label,
-                           .host = owner.host,
-                           .pid = owner.pid,
-                           .since = std::chrono::system_clock::time_point{std::chrono::milliseconds{read.stat.ctime}},
-                           .session = read.stat.ephemeral_owner,
-                           .data = read.data,
-                           .data_cut = cut});
+    seen_.contenders.push_back(
+        {.node = sorted[i].name,
+         .what = detail::public_kind(sorted[i].place.kind),
+         .holds = holds,
+         .label = owner.label,
+         .host = owner.host,
+         .pid = owner.pid,
+         .since = std::chrono::system_clock::time_point{std::chrono::milliseconds{read.stat.ctime}},
+         .session = read.stat.ephemeral_owner,
+         .data = read.data,
+         .data_cut = cut});
   }
   for (std::size_t i = answers.size(); i < sorted.size(); ++i) {
-    ++(counted.next(sorted[i]) ? unread_holders_ : unread_waiters_);
+    ++(counted.next(sorted[i]) ? seen_.unread_holders : seen_.unread_waiters);
   }
 }
 

@@ -65,22 +65,23 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
     return true;
   }
 
-  void release_grant(std::uint64_t, const grant& what) noexcept override {
+  void release_grant(std::uint64_t holder, const grant& what) noexcept override {
     if (forked()) return;
     const std::lock_guard lock{mutex_};
     if (guards_ == 0 || held_ != what) return;
     --guards_;
+    if (holder == nobody) --moved_;
     leave();
   }
 
-  std::uint64_t disown(std::uint64_t, const grant& what) noexcept override {
-    if (forked()) return 0;
+  std::uint64_t disown(std::uint64_t holder, const grant& what) noexcept override {
+    if (forked()) return nobody;
     const std::lock_guard lock{mutex_};
-    if (depth_ == 1 && held_ == what) {
-      owner_ = no_fiber;
-      cohort_->disown(0, what);
+    if (guards_ != 0 && held_ == what && holder != nobody) {
+      ++moved_;
+      leave_to_moved_guards();
     }
-    return 0;
+    return nobody;
   }
 
   void unlock_or_say_why() {
@@ -96,6 +97,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
 
  private:
   static constexpr std::uint64_t no_fiber = 0;
+  static constexpr std::uint64_t nobody = 1;  // the holder of a guard that has been moved
 
   /// @returns why `unlock()` does nothing.
   unlock_fault fault() const {
@@ -108,9 +110,16 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   bool forked() const noexcept { return core_->monitor().forked(); }
 
   void leave() noexcept {
-    if (--depth_ != 0) return;
+    if (--depth_ != 0) return leave_to_moved_guards();
     owner_ = no_fiber;
     cohort_->release_grant(0, std::exchange(held_, {}));
+  }
+
+  /// Once no other level is left, the fiber that has taken the lock waits as any other.
+  void leave_to_moved_guards() noexcept {
+    if (depth_ != moved_) return;
+    owner_ = no_fiber;
+    cohort_->disown(0, held_);
   }
 
   const std::shared_ptr<client_core> core_;
@@ -121,6 +130,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   std::uint64_t owner_ = no_fiber;
   std::size_t depth_ = 0;
   std::size_t guards_ = 0;  // of the levels
+  std::size_t moved_ = 0;   // of the guards
   grant held_;
 };
 

@@ -29,6 +29,9 @@ class linked_stops;
 /// A guard that is not given a name dies at once, and the lock with it. So its members but `release()` are not for
 /// temporaries: `if (auto held = lock.try_acquire())` compiles, `if (lock.try_acquire())` does not.
 ///
+/// An empty guard is a guard: `has_value()` of a `std::optional<guard>`, or a `std::unique_ptr<guard>` that is not null,
+/// says nothing of the lock. Keep a plain guard, which may be empty, and ask it.
+///
 /// Blocking: no member blocks or waits for the ensemble.
 ///
 /// Concurrency: as for an `int`; different threads may use it one after the other. `grant()` may be copied to others.

@@ -45,16 +45,24 @@ concept range_of_keys = requires(const Keys& keys) {
 /// must live until the call returns.
 struct key_list {
   /// Of a list in the call. Not explicit, as the next one is not.
-  key_list(std::initializer_list<std::string_view> these) : keys{these} {}
+  key_list(std::initializer_list<given_text<std::string_view>> these) { add(these); }
   /// Not `{{"a", "b"}}`: the inner list would be one key, from the one pointer to the other. A template, so that an empty
   /// list means the constructor above.
   template <class = void>
   key_list(std::initializer_list<std::initializer_list<const char*>> one_brace_too_many) = delete;
   /// Of a range.
   template <range_of_keys Keys>
-  key_list(const Keys& these) : keys(std::begin(these), std::end(these)) {}
+  key_list(const Keys& these) {
+    add(these);
+  }
 
   std::vector<std::string_view> keys;  ///< in their order
+
+ private:
+  template <class Keys>
+  void add(const Keys& these) {
+    for (const auto& each : these) keys.push_back(*given_text<std::string_view>{each});
+  }
 };
 
 }  // namespace detail

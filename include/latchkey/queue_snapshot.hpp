@@ -43,7 +43,8 @@ struct contender {
 LATCHKEY_EXPORT std::string_view to_string(contender::kind kind) noexcept;
 
 /// The queue of one lock path at one moment, a value: holders first, then waiters, in the order of the queue. It shows
-/// every change that was committed before the call. For a semaphore: one holder for each permit, then the waiters.
+/// every change that was committed before the call. For a semaphore: one holder for each permit, then the waiters; a
+/// caller that waits for several permits holds those whose turn has come, and is asked to release them as any holder.
 ///
 /// Cost: one transaction without a change, one list, and one read per contender; two lists and one read more at the path
 /// of a semaphore. At most 64 reads are under way at a time, fewer when the nodes have much data, so that the locks of
@@ -64,27 +65,41 @@ class LATCHKEY_EXPORT queue_snapshot {
   queue_snapshot(client& through, given_text<std::string> path, saturating<std::chrono::nanoseconds> timeout,
                  std::size_t most);
 
+  /// A copy.
+  queue_snapshot(const queue_snapshot&) = default;
+  /// A copy.
+  queue_snapshot& operator=(const queue_snapshot&) = default;
+  /// `other` is an empty queue afterwards.
+  queue_snapshot(queue_snapshot&& other) noexcept : path_{other.path_}, seen_{std::exchange(other.seen_, {})} {}
+  /// `other` is an empty queue afterwards.
+  queue_snapshot& operator=(queue_snapshot&& other) noexcept {
+    path_ = other.path_;
+    seen_ = std::exchange(other.seen_, {});
+    return *this;
+  }
+  ~queue_snapshot() = default;
+
   /// @returns all contenders that were read, holders first.
-  std::span<const contender> contenders() const& noexcept { return contenders_; }
+  std::span<const contender> contenders() const& noexcept { return seen_.contenders; }
 
   /// @returns the contenders whose turn has come, of those that were read.
-  std::span<const contender> holders() const& noexcept { return contenders().first(holders_); }
+  std::span<const contender> holders() const& noexcept { return contenders().first(seen_.holders); }
 
   /// @returns the other contenders that were read, in the order of the queue.
-  std::span<const contender> waiters() const& noexcept { return contenders().subspan(holders_); }
+  std::span<const contender> waiters() const& noexcept { return contenders().subspan(seen_.holders); }
 
   /// @returns them, of a temporary: they outlive it, as in `for (const auto& each : queue_snapshot{...}.contenders())`.
-  std::vector<contender> contenders() && { return std::move(contenders_); }
+  std::vector<contender> contenders() && { return std::exchange(seen_, {}).contenders; }
   /// @returns them, as `contenders()` of a temporary does.
   std::vector<contender> holders() && { return copy_of(holders()); }
   /// @returns them, as `contenders()` of a temporary does.
   std::vector<contender> waiters() && { return copy_of(waiters()); }
 
   /// @returns how many contenders hold the lock, with those that were not read.
-  std::size_t holder_count() const noexcept { return holders_ + unread_holders_; }
+  std::size_t holder_count() const noexcept { return seen_.holders + seen_.unread_holders; }
 
   /// @returns how many contenders wait, with those that were not read.
-  std::size_t waiter_count() const noexcept { return contenders_.size() - holders_ + unread_waiters_; }
+  std::size_t waiter_count() const noexcept { return seen_.contenders.size() - seen_.holders + seen_.unread_waiters; }
 
   /// @returns the path of the lock.
   const std::string& path() const& noexcept { return path_; }
@@ -94,11 +109,14 @@ class LATCHKEY_EXPORT queue_snapshot {
  private:
   static std::vector<contender> copy_of(std::span<const contender> some) { return {some.begin(), some.end()}; }
 
+  struct sight {
+    std::vector<contender> contenders;
+    std::size_t holders = 0;
+    std::size_t unread_holders = 0;
+    std::size_t unread_waiters = 0;
+  };
   std::string path_;
-  std::vector<contender> contenders_;
-  std::size_t holders_ = 0;
-  std::size_t unread_holders_ = 0;
-  std::size_t unread_waiters_ = 0;
+  sight seen_;
 };
 
 /// @returns one line for a log: the holder of the lock, and the number of waiters. What nodes say is escaped. A node that

@@ -26,7 +26,8 @@ class reentrance;
 ///
 /// The owner is the fiber that holds the lock, on whatever thread it runs; in a plain thread it is the thread. It locks
 /// again at once, without a request, under the same grant, and holds the lock until it has unlocked it as often as it
-/// has locked it. Once its only guard has been moved, the lock has no owner: the fiber that took it waits as any other.
+/// has locked it. A guard that has been moved is a level of nobody: once no other level is left, the lock has no owner, and
+/// the fiber that took it waits as any other.
 /// Meets Lockable and TimedLockable. Wire-compatible with Curator's `InterProcessMutex`, which is reentrant too.
 ///
 /// Loss: locking again after a loss throws `errc::lock_lost`. The owner unlocks as often as it has locked; then the

@@ -82,6 +82,8 @@ class LATCHKEY_EXPORT semaphore {
   /// @param permits how many there are for all processes, from 1 to 2147483647
   /// @throws error bad_path, bad_option
   semaphore(client& owner, given_text<std::string> path, std::uint32_t permits, semaphore_options options = {});
+  template <detail::no_count Number>
+  semaphore(client&, given_text<std::string>, Number, semaphore_options = {}) = delete;  // permits are whole
   ~semaphore();
   semaphore(const semaphore&) = delete;
   semaphore& operator=(const semaphore&) = delete;
@@ -102,6 +104,14 @@ class LATCHKEY_EXPORT semaphore {
 
   template <detail::no_count Number>
   guard acquire(Number) & = delete;  // permits are whole
+  template <detail::no_count Number>
+  guard acquire(std::stop_token, Number) & = delete;  // permits are whole
+  template <class Rep, class Period, detail::no_count Number>
+  guard try_acquire_for(std::chrono::duration<Rep, Period>, Number,
+                        std::stop_token = {}) & = delete;  // permits are whole
+  template <class Clock, class Duration, detail::no_count Number>
+  guard try_acquire_until(std::chrono::time_point<Clock, Duration>, Number,
+                          std::stop_token = {}) & = delete;  // permits are whole
   template <detail::no_count Number>
   guard try_acquire(Number) & = delete;  // permits are whole
   template <class Rep, class Period>
@@ -146,9 +156,12 @@ class LATCHKEY_EXPORT semaphore {
   /// held, also while the answer is on its way. An object that is used for the first time later must have been made for
   /// the new number. Suspends the calling fiber, or blocks a plain thread, at most `timeout`, or 200 ms if that is not
   /// positive.
-  /// @throws error bad_option as the constructor, or without `semaphore_options::contract`; unreachable (not
+  /// @throws error bad_option as the constructor, or without `semaphore_options::contract`; contract_mismatch (the data of
+  ///         the path is no semaphore's, and is left as it is); unreachable (not
   ///         done within `timeout`, or perhaps done), not_authorized, refused, closed
   void resize(std::uint32_t permits, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
+  template <detail::no_count Number>
+  void resize(Number, saturating<std::chrono::nanoseconds> = {}) = delete;  // permits are whole
 
   /// @returns how many permits there are for all processes, as far as this object knows. At first that is the number it
   /// was made with. From its first `acquire()` or `resize()` on it follows what others change, about a round trip later.

@@ -26,6 +26,7 @@ struct transaction_steps;
 struct [[nodiscard]] commit_result {
   /// How it ended.
   enum class outcome {
+    none,       ///< there was no transaction: of a result that nothing has been assigned to
     committed,  ///< all of it has been written
     lock_lost,  ///< nothing has been written: the grant was over, or its node was gone
     refused,    ///< nothing has been written: the ensemble refused one of the steps

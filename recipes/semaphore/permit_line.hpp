@@ -92,6 +92,7 @@ class permit_line final : public lock_line, public session_observer, public perm
   time_point end_linger(time_point now);
   void drop_idle();
   void refuse_tries();
+  void require_own_record(const std::string& data) const;
 
   void look_for_remote();
   void on_locks_listed(const reply& listed);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
 #include "base/path.hpp"
 #include "queue/inquiry.hpp"
 #include "recipes/semaphore/permit_line.hpp"
@@ -114,15 +115,25 @@ void permit_line::on_failure(const failure& why) {
 
 // Resize ----------
 
+/// @param data of the path. @throws error contract_mismatch
+void permit_line::require_own_record(const std::string& data) const {
+  if (data.empty() || permits_agreement.read(data)) return;
+  throw error{errc::contract_mismatch,
+              fmt::format("its node says {}, and {}", escaped(data.substr(0, 64)), permits_agreement.of_others), path_};
+}
+
 void permit_line::resize(std::uint32_t permits, duration timeout) {
   if (!queue_->contract().recorded())
     throw error{errc::bad_option, "resize() needs the option contract, as it changes the record at the path", path_};
   auto& monitor = core_->monitor();
   monitor.run([&] { require_working(*core_, path_); });
+  const auto until = deadline_after(monitor.now(), timeout);
+  const auto absolute = core_->absolute(path_);
+  require_own_record(
+      inquire(*core_, path_, {barrier(absolute), {.kind = operation::get, .path = absolute}}, timeout).back().data);
   const auto written =
-      inquire(*core_, path_,
-              {{.kind = operation::set, .path = core_->absolute(path_), .data = permits_agreement.record(permits)}},
-              timeout, if_missing::create);
+      inquire(*core_, path_, {{.kind = operation::set, .path = absolute, .data = permits_agreement.record(permits)}},
+              until - monitor.now(), if_missing::create);
   monitor.run([&] {
     queue_->contract().learn(permits, written.front().stat);
     queue_->contract().ask();  // sets a watch

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <future>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "bridge/blocked_signals.hpp"
 #include "bridge/client_tls.hpp"
 #include "bridge/close_on_exec.hpp"
 #include "bridge/current_server.hpp"
@@ -44,6 +46,23 @@ int to_mode(create_mode mode) {
       return ZOO_EPHEMERAL_SEQUENTIAL;
   }
   return ZOO_PERSISTENT;
+}
+
+/// Both are there at the same time. @throws std::system_error if one cannot be started
+void require_threads() {
+  std::promise<void> both;
+  const auto known = both.get_future().share();
+  const blocked_signals inherited;
+  std::thread first{[known] { known.wait(); }};
+  try {
+    std::thread{[] {}}.join();
+  } catch (...) {
+    both.set_value();
+    first.join();
+    throw;
+  }
+  both.set_value();
+  first.join();
 }
 
 }  // namespace
@@ -138,6 +157,11 @@ std::string zookeeper_handle::open(const std::string& servers, const former_sess
   clientid_t id{former.id, {}};
   std::copy_n(former.password.begin(), std::min(former.password.size(), sizeof(id.passwd)), std::begin(id.passwd));
   const auto* const whose = former.id != 0 ? &id : nullptr;
+  try {
+    require_threads();  // HAZARDS 37
+  } catch (const std::system_error& failed) {
+    return fmt::format("the C client cannot have its two threads ({})", failed.code().message());
+  }
   const pipes_before others;
   // One function and context for the session and all watches: otherwise session events cost O(watches^2) (HAZARDS 8).
   handle_ = servers_.begin(servers, [&] {

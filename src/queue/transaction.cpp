@@ -88,6 +88,8 @@ struct transaction_steps {
 
 std::string_view to_string(commit_result::outcome what) noexcept {
   switch (what) {
+    case commit_result::outcome::none:
+      return "none";
     case commit_result::outcome::committed:
       return "committed";
     case commit_result::outcome::lock_lost:

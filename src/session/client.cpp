@@ -70,8 +70,13 @@ void validate(const client_options& options) {
   for (const auto& each : options.acl) bytes += each.scheme.size() + each.id.size();
   for (const auto& each : options.authentication) {
     bytes += each.scheme.size() + each.data.size();
-    if (each.scheme == "digest" && each.data.find(':') == each.data.npos)
-      refuse("client_options::authentication has no password for the scheme digest; its data is \"user:password\"");
+    const auto colon = each.data.find(':');
+    if (each.scheme == "digest" && (colon == each.data.npos || colon == 0 || colon + 1 == each.data.size()))
+      refuse(
+          "client_options::authentication has no user, or no password, for the scheme digest; its data is "
+          "\"user:password\"");
+    if (each.data.find_first_of("\r\n") != each.data.npos)
+      refuse("client_options::authentication has a line break in its data, as at the end of a file; leave it out");
   }
   if (options.peers) require_closed_to_others(options.acl);
   if (bytes > 64 * 1024) refuse("client_options::acl and authentication must be at most 64 KiB together");

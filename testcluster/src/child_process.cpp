@@ -271,6 +271,7 @@ std::optional<std::string> child_process::hear(milliseconds timeout) {
     if (events == 0) return std::nullopt;
     const auto count = events < 0 ? -1 : ::recv(impl_->line.value(), part.data(), part.size(), 0);
     if (count < 0 && errno == EINTR) continue;
+    if (count <= 0 && !heard.empty()) return std::exchange(heard, {});  // its last line has no end
     if (count <= 0) return std::nullopt;
     heard.append(part.data(), static_cast<std::size_t>(count));
   }

@@ -47,6 +47,9 @@ class worker {
     options.session_timeout = how_.session_timeout;
     options.label = "latchkey chaos, " + how_.name;
     if (how_.peers) options.peers.emplace();
+    // Of every other slot: the next worker ends the session of one that was killed.
+    const auto slot = how_.name.substr(0, how_.name.find('.'));
+    if ((slot.back() - '0') % 2 == 0) options.session_file = how_.folder / (slot + ".session");
     options.report_waits_after = std::chrono::seconds{4};  // a server may lose transactions (HAZARDS S19)
     options.observer = [this](const latchkey::client_event& what) {
       tell(event_kind::note, fmt::format("{} {}{}", to_string(what.what), what.path,

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/mutex.hpp>
+#include <latchkey/session_file.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "checker.hpp"
 #include "mixed.hpp"
+#include "temporary_folder.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -50,6 +54,27 @@ TEST_SUITE("faults") {
     }
     all.stop();
     check(seen);
+  }
+
+  TEST_CASE("Curator and kazoo have the lock of a process that was killed as soon as its session is ended") {
+    const temporary_folder folder;
+    contender_there java{curator(), fresh_name("curator")};
+    contender_there python{kazoo(), fresh_name("kazoo")};
+    for (auto* const next : {&java, &python}) {
+      CAPTURE(next->name());
+      const auto path = fresh_path();
+      const std::string file = folder / next->name().c_str();
+      const auto process = start_latchkey();
+      process->ask("a", fmt::format("open {} {} {}", servers().connect_string(),
+                                    std::chrono::milliseconds{long_session}.count(), file));
+      process->ask("a", "take mutex " + path);
+      next->queue_up("mutex", path);
+      REQUIRE(queued(path, 2));
+      process->kill();
+      CHECK(end_left_sessions(file).ended == 1);
+      CHECK(next->granted() > 0);  // its session would end later than that is waited for
+      next->release();
+    }
   }
 
   TEST_CASE("the leader is killed, and all go on without an overlap") {

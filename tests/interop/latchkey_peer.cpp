@@ -101,6 +101,7 @@ class contender {
     options.session_timeout = std::chrono::milliseconds{session_timeout};
     options.label = name_;
     options.peers.emplace();
+    words >> options.session_file;  // or nothing
     client_.emplace(connect, options);
     static_cast<void>(client_->wait_for_connection(std::chrono::minutes{1}));
     return "open " + std::to_string(client_->session_id());

@@ -174,6 +174,23 @@ mutants = (
     # The lease.
     Mutant("who knows T to be below four ticks waits no longer for a ping", "src/session/liveness.hpp", "? 10 : 7)", "? 7 : 7)"),
 
+    # The sessions of the dead.
+    Mutant("a session file is not locked", "src/session/session_file.cpp",
+           "    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {", "    if (false) {",
+           "the number and the start of its process are looked at, too"),
+    Mutant("it is not asked whether the process of a session file lives", "src/session/session_file.cpp",
+           "if (records.owner.pid != ::getpid() && is_alive(records.owner)) {", "if (false) {"),
+    Mutant("a forked child keeps the session file", "src/base/process.cpp",
+           "          for (auto& each : only.open) each.close();\n", ""),
+    Mutant("a session file is that of another object of the process", "src/session/session_file.cpp",
+           "    if (!file.take()) {", "    if (false) {"),
+    Mutant("a line that is damaged is read", "src/session/session_record.cpp",
+           "  if (line.substr(at) != fmt::format", "  if (false && line.substr(at) != fmt::format"),
+    Mutant("the next process ends no session", "src/session/client_core.cpp",
+           "end_left_session(each, to_others);", "static_cast<void>(to_others);"),
+    Mutant("the session of a run is ended while processes of it live", "examples/command/run_sessions.cpp",
+           "    if (::flock(one.lock.number(), LOCK_EX | LOCK_NB) != 0) continue;\n", ""),
+
     # The command under a lock.
     Mutant("the guard has no margin", "examples/command/guard.cpp",
            "terms_.kill_before == terms::never ? no_time : terms_.until - terms_.kill_before;",

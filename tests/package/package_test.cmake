@@ -95,7 +95,7 @@ function(refuse_code code pattern)
 #include <latchkey/shared_mutex.hpp>
 using namespace std::chrono_literals;
 void user(latchkey::fair_mutex& fair, latchkey::keyed_mutex& keys, latchkey::semaphore& permits,
-          latchkey::shared_mutex& shared, latchkey::ticket& place) { ${code}; }
+          latchkey::shared_mutex& shared, latchkey::ticket& place, latchkey::client& client) { ${code}; }
 ")
   execute_process(COMMAND "${CXX}" -std=c++20 -fsyntax-only -Werror=unused-result "-I${WORK}/stage/include"
     "${WORK}/refused.cpp" RESULT_VARIABLE result ERROR_VARIABLE said)
@@ -164,6 +164,11 @@ refuse_code("fair.lock(5s)" "write try_lock_for")
 refuse_code("shared.acquire_shared(5s)" "write try_acquire_shared_for")
 refuse_code("shared.lock_shared(5s)" "write try_lock_shared_for")
 refuse_code("permits.acquire(5s)" "write try_acquire_for")
+foreach(not_whole "latchkey::semaphore(client, \"/a\", 2.5)" "latchkey::semaphore(client, \"/a\", true)" "permits.resize(2.5)"
+    "permits.try_acquire_for(5s, 2.5)" "permits.try_acquire_for(5s, true)"
+    "permits.try_acquire_until(std::chrono::steady_clock::now(), 2.5)" "permits.acquire(std::stop_token{}, 2.5)")
+  refuse_code("${not_whole}" "permits are whole")
+endforeach()
 refuse_code("keys.lock(\"a\", 5s)" "write try_lock_for")
 refuse_code("keys.try_lock(\"a\", 5s)" "write try_lock_for")
 refuse_code("fair.try_lock(5s)" "write try_lock_for")

@@ -15,12 +15,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include <latchkey/testing/simulated_ensemble.hpp>
 
 #include "callers.hpp"
+#include "error_of.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -103,6 +106,60 @@ TEST_CASE("a null pointer is no path, and no key") {
   keyed_mutex keys{owner, "/keys"};
   CHECK_THROWS_AS(static_cast<void>(keys.lock(none)), error);
   CHECK_THROWS_AS(keys.path(none), error);
+}
+
+TEST_CASE("a null pointer among several keys is no key") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  keyed_mutex keys{owner, "/keys"};
+  const char* const none = nullptr;
+  CHECK(error_of([&] { const auto held = keys.lock_all({"a", none}); }) == errc::bad_path);
+  CHECK(error_of([&] { const auto held = keys.lock_all(std::vector<const char*>{none}); }) == errc::bad_path);
+  CHECK(error_of([&] { const auto held = keys.try_lock_any({none}); }) == errc::bad_path);
+}
+
+TEST_CASE("a result that nothing was assigned to is no success") {
+  const commit_result none;
+  CHECK_FALSE(none);
+  CHECK(to_string(none) == "none");
+}
+
+TEST_CASE("a snapshot that was moved is an empty queue") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  mutex lock{owner, "/a"};
+  const auto held = lock.acquire();
+  queue_snapshot first{owner, "/a"};
+  const auto other = std::move(first);
+  CHECK(other.holder_count() == 1);
+  CHECK(other.path() == "/a");
+  CHECK(first.holders().empty());  // NOLINT(bugprone-use-after-move)
+  CHECK(first.waiters().empty());
+  CHECK(first.holder_count() + first.waiter_count() == 0);
+  first = other;
+  CHECK(first.holders().size() == 1);
+}
+
+TEST_CASE("resize() leaves data that no semaphore has written as it is") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  mutex lock{owner, "/lock"};
+  {
+    const auto held = lock.acquire();
+    REQUIRE(transaction{owner, held.grant()}.create("/config", "host=db1").commit());
+  }
+  semaphore permits{owner, "/config", 2};
+  CHECK(error_of([&] { permits.resize(4); }) == errc::contract_mismatch);
+  CHECK(read(owner, "/config").data == "host=db1");
+}
+
+TEST_CASE("credentials with a line break, or without user or password, are refused") {
+  simulated_ensemble ensemble;
+  for (const auto* wrong : {"billing:pw\n", "billing:", ":pw", "billing"}) {
+    client_options options;
+    options.authentication = {{"digest", wrong}};
+    CHECK(error_of([&] { return client{ensemble, options}.connected(); }) == errc::bad_option);
+  }
 }
 
 TEST_CASE("a closed client has no session") {

@@ -184,4 +184,39 @@ TEST_CASE_TEMPLATE("a caller that has released its lock by a transaction is told
   CHECK(is_taken(lock));
 }
 
+TEST_CASE("once only moved guards of a reentrant mutex are left, the fiber that took it waits as any other") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  reentrant_mutex lock{owner, "/a"};
+  guard kept;
+  SUBCASE("the outer level was a lock") {
+    lock.lock();
+    kept = lock.acquire();
+    lock.unlock();
+  }
+  SUBCASE("the outer level was a guard") {
+    const auto outer = lock.acquire();
+    kept = lock.acquire();
+  }
+  SUBCASE("the outer guard is moved") {
+    auto outer = lock.acquire();
+    const auto inner = lock.acquire();
+    kept = std::move(outer);
+  }
+  SUBCASE("both are moved, and one of them twice") {
+    auto outer = lock.acquire();
+    auto inner = lock.acquire();
+    const auto moved = std::move(inner);
+    auto on_its_way = std::move(outer);
+    kept = std::move(on_its_way);
+  }
+  REQUIRE(kept);
+  CHECK(lock.depth() == 0);
+  CHECK_FALSE(lock.try_acquire());
+  kept.release();
+  const auto again = lock.try_acquire();
+  CHECK(again);
+  CHECK(lock.depth() == 1);
+}
+
 }  // namespace latchkey::testing

@@ -265,4 +265,13 @@ TEST_CASE("a program that is not there is an error that names it") {
                        cluster_error);
 }
 
+TEST_CASE("a child process is heard line by line, the last one too if it has no end") {
+  child_process process{{"/usr/bin/printf", "one\\n\\ntwo"}};
+  CHECK(process.hear() == "one");
+  CHECK(process.hear() == "");
+  CHECK(process.hear() == "two");
+  CHECK(process.hear() == std::nullopt);
+  CHECK(process.wait() == "exit code 0");
+}
+
 TEST_SUITE_END();
