@@ -213,7 +213,7 @@ exit_code ask(const context& with, const std::string& path, std::optional<std::c
     moved = asked == 0 || (leaving && leaving->wait(*wait));
   }
   if (with.json) {
-    with.out << json_of_asking(path, asked, moved);
+    with.out << json_of_asking(before, asked, moved);
   } else if (before.holders == 0) {
     with.out << printable(path) << ": not held\n";
   } else {

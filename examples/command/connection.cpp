@@ -13,7 +13,9 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -119,6 +121,7 @@ void fill_in_from_file(settings& given) {
   const auto file = by_default ? std::string{default_config_file} : given.config;
   const auto text = read_file(file, false, by_default);
   if (!text) return;
+  std::set<std::string> said;  // the keys
   for_each_line(*text, [&](std::string_view line, std::size_t number) {
     const auto equals = line.find('=');
     const auto key = trimmed(line.substr(0, equals));
@@ -130,10 +133,14 @@ void fill_in_from_file(settings& given) {
                       "acl= or tls=, or # in front of a comment",
                       number, printable(file))};
     }
+    const auto where = fmt::format("line {} of {}", number, printable(file));
+    const auto value = trimmed(line.substr(equals + 1));
+    if (value.empty()) throw usage_error{fmt::format("{} has no value; leave it out, or write one", where)};
+    if (!said.insert(std::string{key}).second) throw usage_error{fmt::format("{} sets {} once more", where, key)};
     auto& member = given.*known->member;
     if (!member.empty()) return;
-    member = trimmed(line.substr(equals + 1));
-    check(*known, member, fmt::format("line {} of {}", number, printable(file)));
+    member = value;
+    check(*known, member, where);
   });
 }
 

@@ -149,8 +149,8 @@ class examination {
     one();
     tell(judge_quorum(time_of_each(one, least_answers, most_answers, time_for_answers), client->session_timeout()));
     tell(judge_lease(client->session_timeout(), tick_));
-    milliseconds ahead{};
-    guarded("lock", [&] { ahead = lock_for_a_moment(*client); });
+    std::optional<milliseconds> ahead;
+    guarded("lock", [&] { ahead.emplace(lock_for_a_moment(*client)); });
     tell(judge_clock(read_clock(), ahead));
     if (!how_.path.empty()) guarded("access", [&] { look_at_access(*client); });
     if (with_.peers) guarded("peers", [&] { look_at_peers(); });

@@ -4,6 +4,7 @@
 /// `latchkey doctor`: whether locks will work well with these servers, this network and this host.
 
 #include <chrono>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -54,7 +55,8 @@ finding judge_access(const std::string& path, const std::string& permissions_of_
 finding judge_keeper();
 /// @param answers whether a datagram to the address that others are told came back
 finding judge_peers(bool answers);
-finding judge_clock(const clock_state& state, std::chrono::milliseconds ahead);
+/// @param ahead of that of the leader; nothing if that is not known
+finding judge_clock(const clock_state& state, std::optional<std::chrono::milliseconds> ahead);
 
 struct doctor_options {
   std::string path;                         ///< whose access control list is looked at; empty: none

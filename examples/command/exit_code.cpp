@@ -19,6 +19,8 @@ constexpr std::array translations{
                 "give --semaphore that number"},
     translation{"give all of them the same one, or set semaphore_options::contract to false",
                 "give --semaphore the same number everywhere"},
+    translation{": use one recipe for each path, or, if the data is your own, set semaphore_options::contract to false",
+                ": give --semaphore another path"},
     translation{", or set semaphore_options::contract to false", ""},
     translation{", or raise find_options::most_nodes", ""},
     translation{"client_options::session_timeout", "--session-timeout"},

@@ -270,7 +270,8 @@ class guard_process {
     static_cast<void>(::setpriority(PRIO_PROCESS, 0, what_.priority));
     if (::getppid() != guard) ::_exit(125);  // it has gone already
     if (what_.foreground) {
-      ::signal(SIGTSTP, SIG_IGN);  // a command that is stopped may outlast the lease
+      // A command that is stopped may outlast the lease. In the background it reads no terminal: an error tells it so.
+      for (const int each : {SIGTSTP, SIGTTIN, SIGTTOU}) ::signal(each, SIG_IGN);
       ::setpgid(0, what_.group);
     } else {
       ::setpgid(0, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `latchkey doctor` makes of what it has seen.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +20,8 @@ using std::chrono::nanoseconds;
 
 /// Of T, as measured for `client_options::session_timeout`.
 constexpr double survived_at_worst = 0.3;
+/// So much of T before the end of the lease a command is asked to end, without --grace.
+constexpr double longest_warning = 0.25;
 
 /// More than this the kernel cannot correct. The lease allows for a clock that is wrong by 8 %.
 constexpr double near_the_limit = 450;
@@ -105,13 +108,15 @@ finding judge_agreement(const std::vector<session_limits>& all) {
 }
 
 finding judge_lease(milliseconds granted, milliseconds tick) {
-  finding result{verdict::fine, "lease",
-                 fmt::format("T = {}: a lease lasts {}, and is proved every {}; a network that freezes for {} is "
-                             "survived; the lock of a holder that crashes is free {} to {} later; --grace of run may "
-                             "be {}",
-                             part_of(granted, 1), part_of(granted, 11.0 / 12), part_of(granted, 1.0 / 4),
-                             part_of(granted, survived_at_worst), part_of(granted, 1), part_of(granted + tick, 1),
-                             part_of(longest_grace(granted), 1))};
+  finding result{
+      verdict::fine, "lease",
+      fmt::format(
+          "T = {}: a lease lasts {}, and is proved every {}; a network that freezes for {} is "
+          "survived by a lock, and for {} by a command of run, for longer with a shorter --grace; the lock of a "
+          "holder that crashes is free {} to {} later; --grace may be {}",
+          part_of(granted, 1), part_of(granted, 11.0 / 12), part_of(granted, 1.0 / 4),
+          part_of(granted, survived_at_worst), part_of(granted, survived_at_worst - longest_warning),
+          part_of(granted, 1), part_of(granted + tick, 1), part_of(longest_grace(granted), 1))};
   if (tick > 0ms && granted < 5 * tick) {
     result.how = verdict::warning;
     result.text += fmt::format(
@@ -142,13 +147,13 @@ finding judge_access(const std::string& path, const std::string& permissions_of_
       fmt::format("{}: {} is open to anyone who can connect; set an access control list", path, permissions_of_anyone)};
 }
 
-finding judge_clock(const clock_state& state, milliseconds ahead) {
-  finding result{verdict::fine, "clock", "agrees with that of the leader"};
+finding judge_clock(const clock_state& state, std::optional<milliseconds> ahead) {
+  finding result{verdict::fine, "clock", ahead ? "agrees with that of the leader" : "synchronised"};
   std::string wrong;
   const auto warn = [&](const std::string& why) { wrong += (wrong.empty() ? "" : "; ") + why; };
-  if (std::chrono::abs(ahead) > most_ahead) {
+  if (ahead && std::chrono::abs(*ahead) > most_ahead) {
     warn(fmt::format("{} {} that of the leader: ages that are shown are wrong by as much",
-                     part_of(std::chrono::abs(ahead), 1), ahead > 0ms ? "ahead of" : "behind"));
+                     part_of(std::chrono::abs(*ahead), 1), *ahead > 0ms ? "ahead of" : "behind"));
   }
   if (state.known && !state.synchronised) warn("not synchronised: start chrony, or another time service");
   if (state.known && std::abs(state.correction) >= near_the_limit) {

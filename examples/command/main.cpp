@@ -180,7 +180,10 @@ void describe_commands(CLI::App& app, arguments& to) {
 
   auto* bench = app.add_subcommand("bench", "Measure how fast locks are with these servers");
   bench->add_option("path", to.path, "Locks a fresh path below it")->required();
-  add_duration(*bench, "--for", to.bench_for, "Measure each for so long; default: 2s");
+  add_parsed(*bench, "--for", to.bench_for, "Measure each for so long; default: 2s", [](const std::string& given) {
+    const auto time = command::parse_duration(given);
+    return time > std::chrono::milliseconds{0} ? time : throw command::usage_error{"nothing is measured in no time"};
+  })->type_name("DURATION");
 
   auto* completion = app.add_subcommand("completion", "Print a script that completes command lines in a shell");
   completion->add_option("shell", to.shell, "bash, zsh or fish")
@@ -196,6 +199,13 @@ latchkey::sequencer sequencer_of(const std::string& text) try {
       command::printable(text))};
 }
 
+int fail(const std::string& what, exit_code code) {
+  std::cerr << "latchkey: " << command::printable_sentence(what) << '\n';
+  return static_cast<int>(code);
+}
+
+int fail_to_write() { return fail("the output could not be written", exit_code::failed); }
+
 /// From the environment and the settings file, what was not given.
 void fill_in(arguments& with) {
   command::fill_in(with.connection, [](const char* variable) { return std::getenv(variable); });
@@ -203,16 +213,18 @@ void fill_in(arguments& with) {
 
 int run_under_lock(arguments& with) {
   if (with.run.command.empty()) throw command::usage_error{"no command to run; write it after --"};
+  if (with.run.loss_signal && with.run.how != command::on_loss::notify)
+    throw command::usage_error{"--loss-signal goes with --on-loss=notify"};
   fill_in(with);
   with.run.direct = with.connection.peers.has_value();
   const auto one = [&] { return command::run_under_lock(with.connection, with.run); };
-  return with.restart ? command::run_again_and_again(one) : one().code;
+  return with.restart ? command::run_again_and_again(one, with.run.notify) : one().code;
 }
 
 int examine(arguments& with) {
   fill_in(with);
   const auto worst = command::examine(with.connection, with.doctor, std::cout, with.json);
-  return static_cast<int>(worst);  // as nagios has them
+  return std::cout ? static_cast<int>(worst) : fail_to_write();  // as nagios has them
 }
 
 exit_code run(const CLI::App& app, arguments& with) {
@@ -243,11 +255,6 @@ exit_code run(const CLI::App& app, arguments& with) {
   return with.follow ? command::follow_leader(here, with.path) : command::show_leader(here, with.path);
 }
 
-int fail(const std::string& what, exit_code code) {
-  std::cerr << "latchkey: " << command::printable_sentence(what) << '\n';
-  return static_cast<int>(code);
-}
-
 /// What follows "--" after "run" is the command, whatever it looks like: CLI11 would read its options.
 std::vector<std::string> cut_command(std::vector<std::string>& given) {
   const auto end = std::find(given.begin(), given.end(), "--");
@@ -276,9 +283,9 @@ bool is_command(CLI::App& app, const std::string& name) {
 }
 
 /// A command may well exit with 2, and a doctor does.
-exit_code usage_of(const CLI::App& app) {
-  const bool two_says_more = app.got_subcommand("run") || app.got_subcommand("doctor");
-  return two_says_more ? exit_code::usage_of_run : exit_code::usage;
+exit_code usage_of(const std::vector<std::string>& given) {
+  const auto names = [&](const char* command) { return std::find(given.begin(), given.end(), command) != given.end(); };
+  return names("run") || names("doctor") ? exit_code::usage_of_run : exit_code::usage;
 }
 
 /// @returns the exit code, whatever happens.
@@ -288,13 +295,12 @@ int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) t
   if (given.empty()) throw command::usage_error{"no command is given; see latchkey --help"};
   if (!given.front().starts_with('-') && !is_command(app, given.front()))
     throw command::usage_error{fmt::format("there is no command \"{}\"; see latchkey --help", given.front())};
-  std::reverse(given.begin(), given.end());  // as CLI11 wants them
-  app.parse(std::move(given));
+  app.parse(std::vector<std::string>(given.rbegin(), given.rend()));  // as CLI11 wants them
   if (app.got_subcommand("run")) return run_under_lock(with);
   if (app.got_subcommand("doctor")) return examine(with);
   const auto code = run(app, with);
   std::cout.flush();
-  return std::cout ? static_cast<int>(code) : fail("the output could not be written", exit_code::failed);
+  return std::cout ? static_cast<int>(code) : fail_to_write();
 } catch (const CLI::ParseError& wrong) {
   if (wrong.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {  // --help, --version
     app.exit(wrong);
@@ -304,12 +310,12 @@ int run_safely(CLI::App& app, arguments& with, std::vector<std::string> given) t
   const auto of = used.empty() ? std::string{} : used.front()->get_name() + " ";
   const bool misses_dashes = dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr && of == "run ";
   const auto* const hint = misses_dashes ? "write the command after --; " : "";
-  return fail(fmt::format("{}; {}see latchkey {}--help", wrong.what(), hint, of), usage_of(app));
+  return fail(fmt::format("{}; {}see latchkey {}--help", wrong.what(), hint, of), usage_of(given));
 } catch (const command::usage_error& wrong) {
-  return fail(wrong.what(), usage_of(app));
+  return fail(wrong.what(), usage_of(given));
 } catch (const latchkey::error& failed) {
   const auto code = command::code_of(command::errc_of(failed));
-  return fail(command::text_of(failed), code == exit_code::usage ? usage_of(app) : code);
+  return fail(command::text_of(failed), code == exit_code::usage ? usage_of(given) : code);
 } catch (const std::exception& failed) {
   return fail(failed.what(), exit_code::failed);
 }

@@ -14,6 +14,7 @@
 
 #include "descriptor.hpp"
 #include "guarded_tree.hpp"
+#include "service_manager.hpp"
 #include "signals.hpp"
 
 namespace command {
@@ -106,7 +107,8 @@ class run_in_child {
 
 }  // namespace
 
-int run_again_and_again(const std::function<run_end()>& one) {
+int run_again_and_again(const std::function<run_end()>& one, bool notify) {
+  const auto manager = notify ? service_manager::of_environment() : service_manager{};
   const signals_in_turn signals;
   const bool foreground = ::isatty(STDIN_FILENO) == 1;
   auto pause = first_pause;
@@ -125,8 +127,12 @@ int run_again_and_again(const std::function<run_end()>& one) {
     pause = child.next() == next_run::at_once ? first_pause : std::min(pause, longest_pause);
     // What succeeds begins again at once, but not more often than once a second.
     const auto end = child.next() == next_run::at_once ? begun + pause : clock::now() + pause;
+    manager.tell("STATUS=has released the lock, and will stand again");
     for (auto now = clock::now(); now < end; now = clock::now()) {
-      if (const int which = signals.wait(end - now); asks_to_end(which)) return 128 + which;
+      const int which = signals.wait(end - now);
+      if (!asks_to_end(which)) continue;
+      manager.tell("STOPPING=1");
+      return 128 + which;
     }
     if (child.next() == next_run::after_pause) pause *= 2;
   }

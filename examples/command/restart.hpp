@@ -14,6 +14,6 @@ namespace command {
 /// are passed on to the child. It ends (SIGTERM) when this process has ended.
 /// @pre this process has no threads
 /// @returns the exit code; in a child that of its run
-int run_again_and_again(const std::function<run_end()>& one);
+int run_again_and_again(const std::function<run_end()>& one, bool notify);
 
 }  // namespace command

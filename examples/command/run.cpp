@@ -239,7 +239,7 @@ class runner {
     if (signal_ == SIGWINCH) signal_ = 0;
     if (signal_ != 0) {
       held_.release();
-      what_ = outcome::cancelled;
+      cancel();
       return false;
     }
     if (failed) std::rethrow_exception(failed);
@@ -261,7 +261,7 @@ class runner {
   int end_without_command() {
     if (what_ == outcome::cancelled) return 128 + signal_;
     what_ = outcome::conflict;
-    say(true, "not taken in time: " + who_holds());
+    say(how_.conflict_code != 0, "not taken in time: " + who_holds());  // with -E 0 it is no failure
     return how_.conflict_code;
   }
 
@@ -308,7 +308,7 @@ class runner {
 
   int lost_before_start() {
     if (held_) {
-      what_ = outcome::cancelled;
+      cancel();
       held_.release();
       return 128 + signal_;
     }
@@ -329,7 +329,7 @@ class runner {
                                   .with = {.until = known_until_.time_since_epoch().count(),
                                            .kill_before = kills ? times_.margin.count() : terms::never,
                                            .signal_before = std::max<std::int64_t>(signal_before.count(), -1),
-                                           .signal = kills ? SIGTERM : how_.loss_signal},
+                                           .signal = kills ? SIGTERM : how_.loss_signal.value_or(SIGUSR1)},
                                   .text = environment()});
     started_ = boottime_clock::now();
     if (how_.max_hold > 0ms) max_hold_at_ = started_ + *how_.max_hold;
@@ -486,6 +486,18 @@ class runner {
   void rest_after_command() {
     const auto until = started_ + how_.hold_for;
     for (signal_ = 0; held_ && boottime_clock::now() < until && !asks_to_end(signal_);) await(until);
+    if (asks_to_end(signal_)) manager_.tell("STOPPING=1");
+    if (held_ || boottime_clock::now() >= until || what_ == outcome::lost) return;
+    say(true,
+        fmt::format("the lock was lost before the time of --hold-for was over: {}; another host may run the command "
+                    "once more",
+                    why_lost()));
+  }
+
+  /// By a signal, before the command has been started.
+  void cancel() {
+    what_ = outcome::cancelled;
+    manager_.tell("STOPPING=1");
   }
 
   std::string why_lost() const {
@@ -646,7 +658,9 @@ run_end run_under_lock(settings with, const run_options& how) try {
   }
   while (::open("/dev/null", O_RDWR | O_CLOEXEC) <= STDERR_FILENO) {  // the standard ones may be closed
   }
-  // Before the guard is forked, which has the environment of the command.
+  // Before the guard is forked, which has the environment of the command. This run may be below another one.
+  for (const auto* each : {"PATH", "FENCE", "SEQUENCER", "INDEX"})
+    ::unsetenv((std::string{"LATCHKEY_"} + each).c_str());
   auto manager = how.notify ? service_manager::of_this_process() : service_manager{};
   guarded_command what;
   what.group = ::getpgrp();

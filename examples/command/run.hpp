@@ -38,7 +38,7 @@ struct run_options {
 
   on_loss how = on_loss::term;
   std::optional<std::chrono::milliseconds> grace;
-  int loss_signal = SIGUSR1;  ///< of `on_loss::notify`
+  std::optional<int> loss_signal;  ///< of `on_loss::notify`; default: SIGUSR1
   bool stop_when_asked = false;
 
   std::optional<std::chrono::milliseconds> kill_after;

@@ -21,12 +21,16 @@ class service_manager {
   /// Tells no one.
   service_manager() = default;
 
-  /// @returns that of this process, as NOTIFY_SOCKET names it, and takes the name out of the environment: the children
-  /// do not speak for the service.
-  static service_manager of_this_process() {
+  /// @returns that of this process, as NOTIFY_SOCKET names it.
+  static service_manager of_environment() {
     service_manager found;
     const char* const name = std::getenv("NOTIFY_SOCKET");
     if (name != nullptr && (name[0] == '/' || name[0] == '@')) found.name_ = name;
+    return found;
+  }
+  /// As `of_environment`, and takes the name out of it: the children do not speak for the service.
+  static service_manager of_this_process() {
+    auto found = of_environment();
     ::unsetenv("NOTIFY_SOCKET");
     return found;
   }

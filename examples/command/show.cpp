@@ -305,8 +305,12 @@ std::string json_of(const latchkey::sequencer& what, bool valid) {
                   {"exclusive", latchkey::is_exclusive(what)}});
 }
 
-std::string json_of_asking(const std::string& path, std::size_t asked, bool moved) {
-  return line_of({{"path", path}, {"asked", asked}, {"moved", moved}});
+std::string json_of_asking(const queue& of, std::size_t asked, bool moved) {
+  auto holders = nlohmann::ordered_json::array();
+  for (const auto& who : of.contenders) {
+    if (who.holds) holders.push_back(object_of(who));
+  }
+  return line_of({{"path", of.path}, {"asked", asked}, {"moved", moved}, {"holders", holders}});
 }
 
 std::string json_of_eviction(const std::string& path, const contender& who, bool evicted) {

@@ -74,7 +74,8 @@ std::string json_of(const std::string& path, const latchkey::leader_sighting& se
 std::string json_of(const std::string& path, const queue_change& what, wall_time now);
 std::string json_of_not_known(const std::string& path, wall_time now);
 std::string json_of(const latchkey::sequencer& what, bool valid);
-std::string json_of_asking(const std::string& path, std::size_t asked, bool moved);
+/// @param of before it was asked: the request is written over what the nodes say
+std::string json_of_asking(const queue& of, std::size_t asked, bool moved);
 std::string json_of_eviction(const std::string& path, const latchkey::contender& who, bool evicted);
 
 }  // namespace command

@@ -133,6 +133,7 @@ TEST_CASE("ask --wait ends with 1 if the holder does not comply, and with 0 with
   const auto read = result{{"ask", "--json", lock.path}}.object();
   CHECK(read["asked"] == 1);
   CHECK(read["moved"] == false);
+  CHECK(read["holders"].size() == 1);
   const auto free = fresh_path();
   const result nobody{{"ask", free, "--wait", "50s"}};
   CHECK(nobody.how == done);

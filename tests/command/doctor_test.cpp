@@ -122,6 +122,7 @@ TEST_CASE("doctor tells what is open to anyone, and where no lock can be made") 
   CAPTURE(json(denied.all).dump(1));
   CHECK(denied.verdict_of("lock", "ACL above denies creating it") == "failure");
   CHECK(denied.verdict_of("access") == "failure");
+  CHECK(denied.verdict_of("clock", "of the leader") == "none");  // there was no node to compare it with
   CHECK(denied.how == failures);
   const temporary_folder folder;
   const auto file = folder.file("auth", "digest:owner:secret\n", 0600);

@@ -53,8 +53,10 @@ TEST_SUITE("judgement") {
     const auto good = judge_lease(10s, 2s);
     CHECK(good.how == verdict::fine);
     CHECK(good.text ==
-          "T = 10.0s: a lease lasts 9.2s, and is proved every 2.5s; a network that freezes for 3.0s is survived; the "
-          "lock of a holder that crashes is free 10.0s to 12.0s later; --grace of run may be 2.1s");
+          "T = 10.0s: a lease lasts 9.2s, and is proved every 2.5s; a network that freezes for 3.0s is survived by a "
+          "lock, "
+          "and for 500ms by a command of run, for longer with a shorter --grace; the lock of a holder that crashes is "
+          "free 10.0s to 12.0s later; --grace may be 2.1s");
     CHECK(judge_lease(9999ms, 2s).how == verdict::warning);
   }
 
@@ -63,6 +65,7 @@ TEST_SUITE("judgement") {
     CHECK(judge_clock({}, -1s).how == verdict::fine);
     CHECK(judge_clock({}, 1001ms).text.starts_with("1.0s ahead of that of the leader"));
     CHECK(judge_clock({}, -3s).text.starts_with("3.0s behind that of the leader"));
+    CHECK(judge_clock({}, std::nullopt).text == "synchronised");  // what is not known agrees with nothing
     CHECK(judge_clock({.synchronised = false}, 0s).text.starts_with("not synchronised"));
     CHECK(judge_clock({.correction = 449}, 0s).how == verdict::fine);
     CHECK(judge_clock({.correction = -450}, 0s).how == verdict::warning);

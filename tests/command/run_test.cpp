@@ -47,6 +47,49 @@ bool blocks(int pid, int signal) {
   return false;
 }
 
+/// A program in a terminal of its own, which is its session.
+class in_terminal {
+ public:
+  explicit in_terminal(arguments command) {
+    std::vector<char*> pointers;
+    for (auto& each : command) pointers.push_back(each.data());
+    pointers.push_back(nullptr);
+    process_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
+    REQUIRE(process_ >= 0);
+    if (process_ != 0) return;
+    ::execvp(pointers.front(), pointers.data());
+    ::_exit(127);
+  }
+  ~in_terminal() { ::close(terminal_); }
+  in_terminal(const in_terminal&) = delete;
+  in_terminal& operator=(const in_terminal&) = delete;
+
+  void type(std::string_view key) const { REQUIRE(::write(terminal_, key.data(), key.size()) == 1); }
+  bool shows(std::string_view what, std::size_t from = 0) {
+    const auto end = std::chrono::steady_clock::now() + time_to_end;
+    while (shown.find(what, from) == shown.npos && std::chrono::steady_clock::now() < end) {
+      pollfd ready{terminal_, POLLIN, 0};
+      std::array<char, 1024> some{};
+      const auto got = ::poll(&ready, 1, 1000) == 1 ? ::read(terminal_, some.data(), some.size()) : 0;
+      if (got < 0) break;  // no process has it open any more
+      shown.append(some.data(), static_cast<std::size_t>(got));
+    }
+    return shown.find(what, from) != shown.npos;
+  }
+  int exit_code() const {
+    int status = 0;
+    CHECK(::waitpid(process_, &status, 0) == process_);
+    CHECK(WIFEXITED(status));
+    return WEXITSTATUS(status);
+  }
+
+  std::string shown{};
+
+ private:
+  int terminal_ = -1;
+  pid_t process_ = -1;
+};
+
 }  // namespace
 
 TEST_SUITE("latchkey run") {
@@ -61,6 +104,10 @@ TEST_SUITE("latchkey run") {
     CHECK(end_of({}, {folder.file("script", "exit 5\n", 0755)}) == "exit code 5");  // which names no interpreter
     CHECK(ended_run{{"run", "--path", "/a", "-c", servers().connect_string()}}.how == "exit code 64");  // no command
     CHECK(end_of({"-s", "--semaphore", "2"}, {"true"}) == "exit code 64");
+    CHECK(end_of({"--loss-signal", "HUP"}, {"true"}) == "exit code 64");
+    for (const auto* empty : {"--path=", "--wait=", "--label=", "--report="}) {
+      CHECK(end_of({empty}, {"true"}) == "exit code 64");
+    }
     CHECK(end_of({"--grace", "5s", "-T", "4s"}, {"true"}) == "exit code 64");
     CHECK(ended_run{{"run", "--path", "/a", "-c", "127.0.0.1:1", "--timeout", "1s", "--", "true"}}.how ==
           "exit code 69");
@@ -342,6 +389,25 @@ TEST_SUITE("latchkey run") {
     CHECK(report.at("exit_code") == 127);
   }
 
+  TEST_CASE("a lock that is lost while --hold-for keeps it is told of") {
+    const auto path = fresh_path();
+    run one{run_at(path, {"--hold-for", "1h"}, {"echo", "done"})};
+    CHECK(one.hear() == "done");
+    client owner{servers().connect_string(), quiet()};
+    REQUIRE(evict(owner, path, servers().children(path).at(0)));
+    CHECK(one.end() == "exit code 0");
+    CHECK(has(one.err, "lost before the time of --hold-for was over: node deleted"));
+  }
+
+  TEST_CASE("what a run above has told its command is not told on") {
+    const ended_run one{run_at(fresh_path(), {"--any", "--path", fresh_path()},
+                               with({LATCHKEY_COMMAND}, run_at(fresh_path(), {"--peers", "127.0.0.1:0"}, {"env"})))};
+    CHECK(one.how == "exit code 0");
+    CHECK_FALSE(has(one.out, "LATCHKEY_INDEX"));
+    CHECK_FALSE(has(one.out, "LATCHKEY_SEQUENCER"));
+    CHECK(has(one.out, "LATCHKEY_FENCE"));
+  }
+
   TEST_CASE("while --hold-for keeps the lock nothing is done") {
     run one{run_at(fresh_path(), {"--hold-for", "1s"}, {"echo", "done"})};
     CHECK(one.hear() == "done");
@@ -466,43 +532,24 @@ TEST_SUITE("latchkey run") {
   }
 
   TEST_CASE("in a terminal Ctrl-C is the command's, and Ctrl-Z does not stop it") {
-    int terminal = -1;
-    auto command = run_at(fresh_path(), {},
-                          shell("trap 'echo caught; exit 9' INT; echo ready; while :; do echo tick; "
-                                "sleep 0.05; done"));
-    command.insert(command.begin(), LATCHKEY_COMMAND);
-    std::vector<char*> pointers;
-    for (auto& each : command) pointers.push_back(each.data());
-    pointers.push_back(nullptr);
-    const auto process = ::forkpty(&terminal, nullptr, nullptr, nullptr);
-    REQUIRE(process >= 0);
-    if (process == 0) {
-      ::execv(pointers.front(), pointers.data());
-      ::_exit(127);
-    }
-    std::string shown;
-    const auto shows = [&](std::string_view what, std::size_t from) {
-      const auto end = std::chrono::steady_clock::now() + time_to_end;
-      while (shown.find(what, from) == shown.npos && std::chrono::steady_clock::now() < end) {
-        pollfd ready{terminal, POLLIN, 0};
-        std::array<char, 1024> some{};
-        const auto got = ::poll(&ready, 1, 1000) == 1 ? ::read(terminal, some.data(), some.size()) : 0;
-        if (got < 0) break;  // no process has it open any more
-        shown.append(some.data(), static_cast<std::size_t>(got));
-      }
-      return shown.find(what, from) != shown.npos;
-    };
-    REQUIRE(shows("ready", 0));
-    REQUIRE(::write(terminal, "\x1a", 1) == 1);
-    REQUIRE(shows("^Z", 0));
-    CHECK(shows("tick", shown.find("^Z")));
-    REQUIRE(::write(terminal, "\x03", 1) == 1);
-    CHECK(shows("caught", 0));
-    int status = 0;
-    CHECK(::waitpid(process, &status, 0) == process);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 9);
-    ::close(terminal);
+    in_terminal one{
+        with({LATCHKEY_COMMAND}, run_at(fresh_path(), {},
+                                        shell("trap 'echo caught; exit 9' INT; echo ready; while :; do echo tick; "
+                                              "sleep 0.05; done")))};
+    REQUIRE(one.shows("ready"));
+    one.type("\x1a");
+    REQUIRE(one.shows("^Z"));
+    CHECK(one.shows("tick", one.shown.find("^Z")));
+    one.type("\x03");
+    CHECK(one.shows("caught"));
+    CHECK(one.exit_code() == 9);
+  }
+
+  TEST_CASE("in the background of a terminal a command that reads it fails, and does not stop") {
+    in_terminal one{{"sh", "-mc", "\"$@\" & wait $!; echo ended $?", "sh", LATCHKEY_COMMAND, "run", "-c",
+                     servers().connect_string(), "--path", fresh_path(), "--", "cat"}};
+    CHECK(one.shows("ended 1"));
+    CHECK(one.exit_code() == 0);
   }
 
   TEST_CASE("--restart stands again after a failure, and ends at a signal") {
@@ -589,6 +636,22 @@ TEST_SUITE("latchkey run") {
     one.signal(SIGTERM);
     CHECK(hear() == "STOPPING=1");
     CHECK(one.end() == "exit code 143");
+
+    const auto stops = [&](const std::string& when, const arguments& options, const arguments& command) {
+      CAPTURE(when);
+      ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
+      run other{run_at(path, with({"--notify"}, options), command)};
+      ::unsetenv("NOTIFY_SOCKET");
+      for (auto what = hear(); !what.starts_with(when); what = hear()) REQUIRE(what != "");
+      if (command.front() == "echo") CHECK(other.hear() == "done");
+      other.signal(SIGTERM);
+      CHECK(hear() == "STOPPING=1");
+      other.end();
+    };
+    stops("STATUS=has released the lock", {"--restart"}, {"false"});
+    stops("READY=1", {"--hold-for", "1h"}, {"echo", "done"});
+    held = lock.acquire();
+    stops("STATUS=waits", {}, {"true"});
     ::close(hears);
   }
 }

@@ -86,7 +86,8 @@ TEST_SUITE("settings") {
   }
 
   TEST_CASE("a settings file that is wrong is refused, with the line") {
-    for (const auto* wrong : {"connect=a:1\nconect=b:1\n", "connect=a:1\npassword\n"}) {
+    for (const auto* wrong : {"connect=a:1\nconect=b:1\n", "connect=a:1\nconnect=b:1\n", "connect=a:1\npassword\n",
+                              "connect=a:1\nlabel=\n"}) {
       const file_with file{wrong};
       settings given{.connect = {}, .auth_file = {}, .session_timeout = {}, .label = {}, .config = file.path()};
       CHECK(refusal_of([&] { fill_in(given, nothing); }).starts_with("line 2 of " + file.path()));

@@ -185,7 +185,7 @@ TEST_SUITE("show") {
     for (const auto& line :
          {json_of(with({billing()})), json_of(listed_lock{{"/s", 3, true}, with({billing()})}),
           json_of(latchkey::found_lock{}), json_of("/e", ann), json_of("/a", let_in, begin),
-          json_of_not_known("/a", begin), json_of(latchkey::sequencer{}, true), json_of_asking("/a", 1, true),
+          json_of_not_known("/a", begin), json_of(latchkey::sequencer{}, true), json_of_asking(queue{}, 1, true),
           json_of_eviction("/a", billing(), true), json_of(two), json_of(finding{})}) {
       add_names(json::parse(line), names);
     }
