@@ -105,7 +105,7 @@ class client_core final : session_listener {
   void open(const connector_source& to_others = {});
 
   /// As if the process had been killed: closes without a word to the ensemble. @pre nothing passes to it any more
-  void abandon();
+  LATCHKEY_EXPORT void abandon();
 
   /// @returns why every call fails: closed, or refused by the ensemble; nothing while the client works.
   const std::optional<failure>& failed() const noexcept { return failed_; }

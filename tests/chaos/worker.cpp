@@ -47,9 +47,7 @@ class worker {
     options.session_timeout = how_.session_timeout;
     options.label = "latchkey chaos, " + how_.name;
     if (how_.peers) options.peers.emplace();
-    // Of every other slot: the next worker ends the session of one that was killed.
-    const auto slot = how_.name.substr(0, how_.name.find('.'));
-    if ((slot.back() - '0') % 2 == 0) options.session_file = how_.folder / (slot + ".session");
+    options.session_file = session_file_of(how_.name.substr(0, how_.name.find('.')), how_.folder);
     options.report_waits_after = std::chrono::seconds{4};  // a server may lose transactions (HAZARDS S19)
     options.observer = [this](const latchkey::client_event& what) {
       tell(event_kind::note, fmt::format("{} {}{}", to_string(what.what), what.path,
@@ -102,6 +100,10 @@ class worker {
 std::string lock_path(int lock) { return fmt::format("/chaos/{}/lock", lock); }
 
 std::string node_path(int lock, family of) { return lock_path(lock) + (of == family::semaphore ? "/leases" : ""); }
+
+std::string session_file_of(const std::string& slot, const std::filesystem::path& folder) {
+  return (slot.back() - '0') % 2 == 0 ? (folder / (slot + ".session")).string() : std::string{};
+}
 
 int run_worker(const worker_options& how) {
   if (how.log) {

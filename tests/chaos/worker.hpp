@@ -28,6 +28,10 @@ struct worker_options {
   bool log = false;
 };
 
+/// @returns the session file of a slot ("w2"), which every other one has; empty: none. The next worker ends the session of
+/// one that was killed.
+std::string session_file_of(const std::string& slot, const std::filesystem::path& folder);
+
 /// Works until stdin says "finish"; then each fiber takes each lock once more; then says "finished"; on "close" it
 /// closes its client. Ends at once when stdin does. @returns the exit code
 int run_worker(const worker_options& how);

@@ -19,6 +19,9 @@ void worker_slot::start() {
   static constexpr std::array timeouts{1'000, 1'000, 2'000, 2'000, 3'000, 4'000, 6'000};
   static constexpr std::array<std::uint32_t, 3> turns{1, 2, 16};
   static constexpr std::array lingers{5, 50, 400};
+  if (count_ > 0 && !session_file_of(how_.name, how_.folder).empty()) {
+    log_.add({clock::now(), clock::now(), "end session of the dead", process_name(), true, -1});
+  }
   ++count_;
   how_.session_timeout = std::chrono::milliseconds{timeouts[dice_.one_of(timeouts.size())]};
   how_.turns = turns[dice_.one_of(turns.size())];

@@ -43,6 +43,7 @@ programs=("$work/root/usr/bin/latchkey-testcluster" "$work/root/usr/bin/latchkey
 # of a client elsewhere. The rest are constructors that take a part of latchkey.
 internal=$(nm --dynamic --demangle --defined-only "$latchkey" | cut -c20- | grep 'latchkey::detail' | sed 's/(.*//' | sort -u)
 expect "$internal" "latchkey::client::client
+latchkey::detail::client_core::abandon
 latchkey::detail::client_core::post
 latchkey::detail::event_thread::post
 latchkey::detail::event_thread::posted
