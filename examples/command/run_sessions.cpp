@@ -16,7 +16,9 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,11 +34,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view before_number = "run-";
 constexpr std::string_view of_session = ".session";
 constexpr std::string_view of_tree = ".tree";
 
 /// By then every session is over, whatever its timeout.
 constexpr std::chrono::hours longest_session{25};
+
+/// Of a tree whose runner has died: measured, 106 ms for one that forks faster than it is killed.
+constexpr std::chrono::milliseconds for_killing{500};
+constexpr std::chrono::milliseconds between_looks{2};
 
 /// At the end of a run there is one only if no server has answered.
 constexpr std::chrono::seconds at_the_end{1};
@@ -87,6 +94,25 @@ bool names_one_of(const std::string& text, const std::vector<std::string>& paths
   });
 }
 
+/// @returns whether the process that has made these files, which is in their name, is there.
+bool lives(const fs::path& tree) {
+  const auto number = tree.stem().string().substr(before_number.size());
+  std::error_code why;
+  static_cast<void>(
+      fs::read_symlink("/proc/" + number + "/exe", why));  // one that has died, and is not waited for, has none
+  return why != std::errc::no_such_file_or_directory;
+}
+
+/// @param patience while its guard may still be killing what the run has left
+bool is_over(const left_run& one, std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (::flock(one.lock.number(), LOCK_EX | LOCK_NB) != 0) {
+    if (lives(one.tree) || std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(between_looks);
+  }
+  return true;
+}
+
 std::vector<left_run> left_runs(const fs::path& folder, const std::vector<std::string>& paths) {
   std::vector<left_run> all;
   std::error_code ignored;
@@ -96,11 +122,12 @@ std::vector<left_run> left_runs(const fs::path& folder, const std::vector<std::s
                  descriptor{::open(each.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)}};
     struct stat file {};
     if (one.lock.number() < 0 || ::fstat(one.lock.number(), &file) != 0 || file.st_uid != ::geteuid()) continue;
-    if (::flock(one.lock.number(), LOCK_EX | LOCK_NB) != 0) continue;
+    const bool is_ours = names_one_of(text_of_file(one.lock.number()), paths);
+    if (!is_over(one, is_ours ? for_killing : std::chrono::milliseconds{0})) continue;
     const auto age = std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(file.st_mtime);
     if (age > longest_session) {
       one.remove();
-    } else if (names_one_of(text_of_file(one.lock.number()), paths)) {
+    } else if (is_ours) {
       all.push_back(std::move(one));
     }
   }
@@ -122,7 +149,7 @@ void end(const left_run& one, const settings& with) try {
 
 run_session::run_session(const std::string& folder, const std::vector<std::string>& paths, const settings& with)
     : with_{with} {
-  const auto name = (fs::path{folder} / fmt::format("run-{}", ::getpid())).string();
+  const auto name = (fs::path{folder} / fmt::format("{}{}", before_number, ::getpid())).string();
   session_ = name + std::string{of_session};
   tree_ = name + std::string{of_tree};
   const auto unfinished = name + ".new";

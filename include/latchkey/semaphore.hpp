@@ -106,12 +106,10 @@ class LATCHKEY_EXPORT semaphore {
   guard acquire(Number) & = delete;  // permits are whole
   template <detail::no_count Number>
   guard acquire(std::stop_token, Number) & = delete;  // permits are whole
-  template <class Rep, class Period, detail::no_count Number>
-  guard try_acquire_for(std::chrono::duration<Rep, Period>, Number,
-                        std::stop_token = {}) & = delete;  // permits are whole
-  template <class Clock, class Duration, detail::no_count Number>
-  guard try_acquire_until(std::chrono::time_point<Clock, Duration>, Number,
-                          std::stop_token = {}) & = delete;  // permits are whole
+  template <class R, class P, detail::no_count Number>
+  guard try_acquire_for(std::chrono::duration<R, P>, Number, std::stop_token = {}) & = delete;  // permits are whole
+  template <class C, class D, detail::no_count Number>
+  guard try_acquire_until(std::chrono::time_point<C, D>, Number, std::stop_token = {}) & = delete;  // permits are whole
   template <detail::no_count Number>
   guard try_acquire(Number) & = delete;  // permits are whole
   template <class Rep, class Period>

@@ -189,7 +189,7 @@ mutants = (
     Mutant("the next process ends no session", "src/session/client_core.cpp",
            "end_left_session(each, to_others);", "static_cast<void>(to_others);"),
     Mutant("the session of a run is ended while processes of it live", "examples/command/run_sessions.cpp",
-           "    if (::flock(one.lock.number(), LOCK_EX | LOCK_NB) != 0) continue;\n", ""),
+           "    if (!is_over(one, is_ours ? for_killing : std::chrono::milliseconds{0})) continue;\n", ""),
 
     # The command under a lock.
     Mutant("the guard has no margin", "examples/command/guard.cpp",
