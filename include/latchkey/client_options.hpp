@@ -138,8 +138,8 @@ struct client_options {
   ///
   /// The file is locked (flock) while this process lives, also while it is stopped; a client for which another process,
   /// or another client of this one, has locked it is refused with `errc::session_file_in_use`. It must be on a local file
-  /// system, may be on tmpfs, and is made with mode 0600: what it holds ends sessions. One file for each client. It slows
-  /// no call.
+  /// system, and is made with mode 0600: what it holds ends sessions. One file for each client. It slows no call; it is
+  /// written when a session begins or ends, so keep it where nothing stalls, as on the tmpfs of /run.
   ///
   /// Child processes that act for this one are not looked at: kill them before it is started again. And mind that the
   /// next holder may begin sooner after a crash than without the file, when requests that the dead process had sent to
