@@ -25,7 +25,8 @@ struct left_sessions {
 /// Ends the sessions that a process has left in its `client_options::session_file`, and with them its locks: for a
 /// supervisor, as systemd's `ExecStopPost`. A process that is started again with that file does it by itself.
 ///
-/// Does nothing while that process lives, stopped ones included. The servers are those that the file names.
+/// Does nothing while that process lives, stopped ones included. From another pid or time namespace the lock of the file
+/// alone tells whether it lives. The servers are those that the file names; a simulated ensemble is none.
 ///
 /// Blocking: suspends the calling fiber, or blocks a plain thread, at most `timeout`, and as long as it takes to stop
 /// asking.

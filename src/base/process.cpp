@@ -35,11 +35,17 @@ struct unshared_file::entry {
   ino_t inode{};
   bool is_taken = false;
 
-  /// Unless something else has closed it, and the number is that of another file now.
-  void close() noexcept {
+  /// @returns negative if something else has closed it: the number may be that of another file now.
+  int intact() const noexcept {
     struct stat file {};
-    const int open = std::exchange(descriptor, -1);
-    if (open >= 0 && ::fstat(open, &file) == 0 && file.st_dev == device && file.st_ino == inode) ::close(open);
+    const bool same =
+        descriptor >= 0 && ::fstat(descriptor, &file) == 0 && file.st_dev == device && file.st_ino == inode;
+    return same ? descriptor : -1;
+  }
+  void close() noexcept {
+    const int open = intact();
+    descriptor = -1;
+    if (open >= 0) ::close(open);
   }
 };
 
@@ -88,7 +94,7 @@ unshared_file::~unshared_file() {
   files.open.remove_if([this](const entry& each) { return &each == own_; });
 }
 
-int unshared_file::get() const noexcept { return own_ ? own_->descriptor : -1; }
+int unshared_file::get() const noexcept { return own_ ? own_->intact() : -1; }
 
 bool unshared_file::take() {
   auto& files = unshared_files::all();

@@ -38,7 +38,7 @@ class unshared_file {
   unshared_file& operator=(unshared_file&& other) noexcept;
   ~unshared_file();
 
-  /// @returns negative: none.
+  /// @returns negative: none, or something else has closed it, and the number may be that of another file.
   int get() const noexcept;
   /// @returns whether no other object of this process has taken the same file, also if something has closed its descriptor.
   bool take();

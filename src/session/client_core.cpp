@@ -65,7 +65,7 @@ void client_core::reassess(const std::string& node) {
 }
 
 client_core::~client_core() {
-  left_.clear();
+  for (auto& each : left_) each.own.reset();
   connector_.reset();  // waits for the threads that call us
   stop_threads();
 }

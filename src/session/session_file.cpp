@@ -11,12 +11,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,6 +34,9 @@ namespace {
 
 /// Of a file that is read at all: a session needs some 200.
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
+
+constexpr std::chrono::seconds patience_with_others{2};
+constexpr std::chrono::milliseconds between_looks{5};
 
 /// File systems that other hosts share, or that answer for a server: a lock there may be that of another host, or be
 /// lost with a server while its owner lives. Not all have a name in the kernel's header.
@@ -69,6 +75,13 @@ std::optional<process_state> state_of(const std::string& pid) {
   constexpr std::size_t start = 19;  // proc(5), counted from the state
   if (fields.size() <= start) return std::nullopt;
   return process_state{fields[0].front(), std::atoll(fields[start].c_str())};
+}
+
+/// The first one of a process may end before the others.
+bool has_other_threads(const std::string& pid) {
+  std::error_code none;
+  const std::filesystem::directory_iterator threads{"/proc/" + pid + "/task", none};
+  return std::distance(begin(threads), end(threads)) > 1;
 }
 
 std::string own_pid_namespace() {
@@ -116,6 +129,19 @@ std::string read_all(const std::string& path, int descriptor) {
   }
 }
 
+/// Who has it locked while its process is dead is about to end the sessions that are left, or a child that closes it.
+/// @returns whether it is locked now
+bool lock_file(const std::string& path, const unshared_file& file) {
+  const auto end = std::chrono::steady_clock::now() + patience_with_others;
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) refuse_call(path, "locked");
+    const auto owner = read_session_records(read_all(path, file.get())).owner;
+    if (owner.pid == 0 || is_alive(owner) || std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(between_looks);
+  }
+  return true;
+}
+
 unshared_file open_and_lock(const std::string& path, session_file::purpose what_for) {
   if (path.find('\0') != path.npos) refuse(errc::bad_option, path, "has a byte 0 in its name");
   const int create = what_for == session_file::purpose::keep ? O_CREAT : 0;
@@ -127,8 +153,7 @@ unshared_file open_and_lock(const std::string& path, session_file::purpose what_
     if (!file.take()) {
       refuse(errc::session_file_in_use, path, "is that of another client of this process; give each client its own");
     }
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) refuse_call(path, "locked");
+    if (!lock_file(path, file)) {
       const auto owner = read_session_records(read_all(path, file.get())).owner;
       refuse(errc::session_file_in_use, path,
              fmt::format("is in use: {} still runs, or a child that it has forked without the handlers of fork(); give "
@@ -149,9 +174,10 @@ process_mark this_process() {
 bool is_alive(const process_mark& process) {
   const auto here = this_process();
   if (process.pid == 0 || process.boot != here.boot || process.pid_namespace != here.pid_namespace) return false;
-  const auto found = state_of(fmt::to_string(process.pid));
-  const bool is_dead = !found || found->state == 'Z' || found->state == 'X';
-  return !is_dead && found->start == process.start;
+  const auto number = fmt::to_string(process.pid);
+  const auto found = state_of(number);
+  if (!found || found->start != process.start) return false;
+  return (found->state != 'Z' && found->state != 'X') || has_other_threads(number);
 }
 
 session_file::session_file(const std::string& path, purpose what_for)
@@ -166,8 +192,18 @@ session_file::session_file(const std::string& path, purpose what_for)
   }
   left_by_ = records.owner.pid;
   sessions_ = std::move(records.sessions);
-  owner_ = what_for == purpose::keep ? this_process() : std::move(records.owner);
-  if (what_for == purpose::keep) write();
+  is_own_ = what_for == purpose::keep;
+  owner_ = is_own_ ? this_process() : std::move(records.owner);
+  if (is_own_) write();
+}
+
+session_file::~session_file() {
+  if (!is_own_ || file_.get() < 0) return;
+  owner_.start = process_mark::has_closed;
+  try {
+    write();
+  } catch (const std::exception&) {  // no memory or room: it is free when this process ends
+  }
 }
 
 void session_file::add(recorded_session session) {

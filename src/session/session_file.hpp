@@ -27,6 +27,10 @@ class session_file {
   /// @throws error session_file_in_use; bad_option (it is missing, not a session file, cannot be written, may be written
   /// by others, or is not on a local file system)
   session_file(const std::string& path, purpose what_for);
+  session_file(session_file&&) = default;
+  session_file& operator=(session_file&&) = default;
+  /// The file is free for any process, also while this one lives.
+  ~session_file();
 
   /// The sessions that are not known to be over: at first those that have been left.
   const std::vector<recorded_session>& sessions() const noexcept { return sessions_; }
@@ -44,6 +48,7 @@ class session_file {
   std::string path_;
   unshared_file file_;
   process_mark owner_;
+  bool is_own_ = false;
   std::int64_t left_by_ = 0;
   std::vector<recorded_session> sessions_;
   bool said_ = false;

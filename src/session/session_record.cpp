@@ -73,11 +73,13 @@ std::string bytes_of(std::string_view digits) {
   return bytes;
 }
 
-void read_line(std::string_view line, session_records& into) {
+/// @returns whether what comes next belongs to it.
+bool read_line(std::string_view line, session_records& into) {
   const auto members = members_of(line);
-  if (!members.is_object()) return;
+  if (!members.is_object()) return true;
   into.is_foreign = false;
   if (members.contains("pid")) {
+    if (into.owner.pid != 0) return false;  // two files in one: each process answers for its own sessions
     into.owner = {number_at(members, "pid"), number_at(members, "start"), text_at(members, "boot"),
                   text_at(members, "pid_namespace")};
   }
@@ -85,6 +87,7 @@ void read_line(std::string_view line, session_records& into) {
     into.sessions.push_back({static_cast<std::int64_t>(id), bytes_of(text_at(members, "password")),
                              std::chrono::milliseconds{number_at(members, "timeout_ms")}, text_at(members, "servers")});
   }
+  return true;
 }
 
 }  // namespace
@@ -109,7 +112,7 @@ session_records read_session_records(std::string_view text) {
   while (!text.empty()) {
     const auto end = text.find('\n');
     if (end == text.npos) break;  // its writer has died
-    read_line(text.substr(0, end), all);
+    if (!read_line(text.substr(0, end), all)) break;
     text.remove_prefix(end + 1);
   }
   return all;

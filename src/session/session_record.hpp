@@ -13,8 +13,9 @@ namespace latchkey::detail {
 
 /// A process, so that no other is taken for it.
 struct process_mark {
-  std::int64_t pid = 0;    ///< 0: of none
-  std::int64_t start = 0;  ///< when it was started, by the clock of its boot
+  std::int64_t pid = 0;                           ///< 0: of none
+  std::int64_t start = 0;                         ///< when it was started, by the clock of its boot, or
+  static constexpr std::int64_t has_closed = -1;  ///< it needs the file no more
   std::string boot{};
   std::string pid_namespace{};  ///< in which the pid is its own
 

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <latchkey/testing/child_process.hpp>
@@ -160,6 +161,22 @@ TEST_SUITE("left sessions") {
     process.kill();
     process.start(holder());
     CHECK(answer_of(process) == "held");
+  }
+
+  TEST_CASE_FIXTURE(stage, "a client may be destroyed at any moment while it ends a session") {
+    child_process process;
+    for (int i = 0; i < 30; ++i) {
+      process.start(holder());
+      REQUIRE(answer_of(process) == "held");
+      process.kill();
+      client_options options;
+      options.session_file = file;
+      options.close_timeout = 1ms;
+      for (int j = 0; j < 3; ++j) {
+        const client hasty{servers().connect_string(), options};
+        if (i % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{i / 3});
+      }
+    }
   }
 
   TEST_CASE_FIXTURE(stage, "what no server ends in time is left to the next attempt") {

@@ -176,7 +176,7 @@ mutants = (
 
     # The sessions of the dead.
     Mutant("a session file is not locked", "src/session/session_file.cpp",
-           "    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {", "    if (false) {",
+           "    if (!lock_file(path, file)) {", "    if (false) {",
            "the number and the start of its process are looked at, too"),
     Mutant("it is not asked whether the process of a session file lives", "src/session/session_file.cpp",
            "if (records.owner.pid != ::getpid() && is_alive(records.owner)) {", "if (false) {"),

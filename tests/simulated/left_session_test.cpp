@@ -87,6 +87,18 @@ TEST_CASE_FIXTURE(
   CHECK(queued(ensemble, "/locks/nightly", 0));
 }
 
+TEST_CASE_FIXTURE(stage, "a client may be destroyed at any moment while it ends a session") {
+  for (int i = 0; i < 200; ++i) {
+    {
+      client killed{ensemble, recorded()};
+      REQUIRE(killed.wait_for_connection(30s));
+      ensemble.abandon(killed);
+    }
+    client next{ensemble, recorded()};
+    if (i % 2 == 0) REQUIRE(next.wait_for_connection(30s));
+  }
+}
+
 TEST_CASE_FIXTURE(stage, "a client that is closed leaves nothing to end") {
   const log_lines lines{log_level::info};
   {

@@ -5,6 +5,7 @@
 
 #include "log_lines.hpp"
 #include "simulation/simulated_client.hpp"
+#include "simulation/simulated_lock.hpp"
 
 namespace latchkey::testing {
 namespace {

@@ -2,6 +2,7 @@
 /// A session file on its file system. Takes the place of fstatfs.
 #include "session/session_file.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -9,10 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -125,6 +128,12 @@ TEST_CASE_FIXTURE(stage, "it is refused while an object of this process has it, 
   CHECK(refusal_of(path) == "");
 }
 
+TEST_CASE_FIXTURE(stage, "a process that lives and has closed it needs it no more") {
+  { const session_file own{path, keep}; }
+  CHECK(in_child([&] { return refusal_of(path).empty() ? 0 : 1; }) == 0);
+  CHECK(refusal_of(path) == "");
+}
+
 TEST_CASE_FIXTURE(stage,
                   "it is refused while another process has it, which is named; a child that was forked has it not") {
   const session_file own{path, keep};
@@ -200,6 +209,55 @@ TEST_CASE("a process that has died and is not waited for is dead") {
   CHECK(of_child() == 'Z');
   CHECK_FALSE(is_alive(mark));
   ::waitpid(child, nullptr, 0);
+}
+
+TEST_CASE_FIXTURE(stage, "what has taken the number of its descriptor is not written to") {
+  session_file own{path, keep};
+  const auto mine = folder.file("mine", "not for you", 0600);
+  const int open = ::open(mine.c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(open >= 0);
+  for (int each = 3; each < open; ++each) {
+    struct stat is {};
+    struct stat named {};
+    if (::fstat(each, &is) == 0 && ::stat(path.c_str(), &named) == 0 && is.st_ino == named.st_ino) ::dup2(open, each);
+  }
+  const testing::log_lines lines{log_level::warning};
+  own.add(one);
+  CHECK(text_of(mine) == "not for you");
+  CHECK(lines.with("a session is not recorded").size() == 1);
+  ::close(open);
+}
+
+TEST_CASE("a process whose first thread has ended is alive") {
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const auto child = ::fork();
+  if (child == 0) {
+    std::thread{[&] {
+      static_cast<void>(::write(ready[1], "!", 1));
+      for (;;) ::pause();
+    }}.detach();
+    ::syscall(SYS_exit, 0);  // this thread only
+  }
+  char there = 0;
+  REQUIRE(::read(ready[0], &there, 1) == 1);
+  auto mark = this_process();
+  mark.pid = child;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  for (char state = 0; state != 'Z' && std::chrono::steady_clock::now() < end;) {
+    std::ifstream stat{"/proc/" + std::to_string(child) + "/stat"};
+    std::string text{std::istreambuf_iterator<char>{stat}, {}};
+    std::size_t at = text.rfind(')');
+    state = text.at(at + 2);
+    for (int field = 2; field < 22; ++field) at = text.find(' ', at + 1);
+    mark.start = std::stoll(text.substr(at));
+  }
+  CHECK(is_alive(mark));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK_FALSE(is_alive(mark));
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST_CASE_FIXTURE(stage, "a file that others may write, or that is no plain file, is refused, and left as it is") {

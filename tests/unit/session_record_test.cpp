@@ -66,6 +66,14 @@ TEST_CASE("what a shorter text has left of a longer one says nothing new") {
   CHECK(std::all_of(all.sessions.begin(), all.sessions.end(), [](const auto& each) { return each == first; }));
 }
 
+TEST_CASE("of two files in one, the sessions are those of the first process") {
+  auto other = owner;
+  other.pid = 813;
+  const auto all = read_session_records(line_of(owner) + line_of(first) + line_of(other) + line_of(second));
+  CHECK(all.owner == owner);
+  CHECK(all.sessions == std::vector{first});
+}
+
 TEST_CASE("a file that is not ours is told from a damaged one") {
   for (const auto* foreign : {"connect=zk1:2181\n", "{\"name\":\"x\"}\n", "\n", "#!/bin/sh\n"})
     CHECK(read_session_records(foreign).is_foreign);
