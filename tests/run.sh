@@ -221,8 +221,8 @@ prepare() {
   asan_options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF -DLATCHKEY_BUILD_COMMAND=OFF)
   # Where our code runs in one process.
   asan_chosen=(--label-regex '^(unit|integration)$' --label-exclude '^source$')
-  asan_targets=(unit_tests bounded_close_tests moving_names_tests fake_tests allocation_tests simulated_tests simulation_tests histories_tests
-    exclusion_tests chaos_tests
+  asan_targets=(unit_tests bounded_close_tests few_threads_tests session_file_tests moving_names_tests fake_tests
+    allocation_tests simulated_tests simulation_tests histories_tests exclusion_tests chaos_tests
     integration_tests moving_servers_tests zookeeper_handle_tests fencing)
 
   tsan_options=(-DLATCHKEY_BUILD_EXAMPLES=OFF -DLATCHKEY_BUILD_INTEROP_TESTS=OFF -DLATCHKEY_BUILD_COMMAND=OFF)

@@ -94,6 +94,7 @@ void ensemble_thread::run() {
   while (!stopping_) {
     settle();
     if (const auto verb = next_verb()) {
+      settle();  // its caller may have left messages before it: the beginning of a client, say
       verb->what();
       settle_with_callbacks();
       verb->done->notify();

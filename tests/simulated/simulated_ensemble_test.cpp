@@ -44,6 +44,15 @@ TEST_CASE("a client connects, and its lock is held") {
   }
 }
 
+TEST_CASE("a client that has just been made is one of its ensemble") {
+  simulated_ensemble ensemble;
+  for (int i = 0; i < 500; ++i) {
+    client owner{ensemble};
+    ensemble.abandon(owner);
+  }
+  CHECK(ensemble.children("/").empty());
+}
+
 TEST_CASE("starting an ensemble and connecting a client takes milliseconds") {
   const auto begin = std::chrono::steady_clock::now();
   simulated_ensemble ensemble;
