@@ -72,6 +72,17 @@ int in_child(Callable what) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/// @returns the state of a process, and sets when it was started. (The name before the third field may hold spaces.)
+char look_at(process_mark& process) {
+  std::ifstream stat{"/proc/" + std::to_string(process.pid) + "/stat"};
+  const std::string text{std::istreambuf_iterator<char>{stat}, {}};
+  auto at = text.rfind(')');
+  const char state = text.at(at + 2);
+  for (int field = 2; field < 22; ++field) at = text.find(' ', at + 1);
+  process.start = std::stoll(text.substr(at));
+  return state;
+}
+
 struct stage {
   temporary_folder folder;
   std::string path = folder / "session";
@@ -166,12 +177,7 @@ TEST_CASE_FIXTURE(stage,
                   "a process that lives has it though it has closed the file, and not once it is dead or another") {
   auto other = this_process();
   other.pid = ::getppid();
-  std::ifstream stat{"/proc/" + std::to_string(other.pid) + "/stat"};
-  std::string text{std::istreambuf_iterator<char>{stat}, {}};
-  // The 22nd field; the name before the third may hold spaces.
-  std::size_t at = text.rfind(')');
-  for (int field = 2; field < 22; ++field) at = text.find(' ', at + 1);
-  other.start = std::stoll(text.substr(at));
+  look_at(other);
   CHECK(is_alive(other));
   folder.file("session", line_of(other) + line_of(one), 0600);
   CHECK(has(refusal_of(path), "in use: "));
@@ -192,21 +198,12 @@ TEST_CASE("a process that has died and is not waited for is dead") {
   if (child == 0) ::pause();
   auto mark = this_process();
   mark.pid = child;
-  const auto of_child = [&] {
-    std::ifstream stat{"/proc/" + std::to_string(child) + "/stat"};
-    std::string text{std::istreambuf_iterator<char>{stat}, {}};
-    std::size_t at = text.rfind(')');
-    const char state = text.at(at + 2);
-    for (int field = 2; field < 22; ++field) at = text.find(' ', at + 1);
-    mark.start = std::stoll(text.substr(at));
-    return state;
-  };
-  of_child();
+  look_at(mark);
   CHECK(is_alive(mark));
   ::kill(child, SIGKILL);
   siginfo_t ended{};
   REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
-  CHECK(of_child() == 'Z');
+  CHECK(look_at(mark) == 'Z');
   CHECK_FALSE(is_alive(mark));
   ::waitpid(child, nullptr, 0);
 }
@@ -244,13 +241,7 @@ TEST_CASE("a process whose first thread has ended is alive") {
   auto mark = this_process();
   mark.pid = child;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{30};
-  for (char state = 0; state != 'Z' && std::chrono::steady_clock::now() < end;) {
-    std::ifstream stat{"/proc/" + std::to_string(child) + "/stat"};
-    std::string text{std::istreambuf_iterator<char>{stat}, {}};
-    std::size_t at = text.rfind(')');
-    state = text.at(at + 2);
-    for (int field = 2; field < 22; ++field) at = text.find(' ', at + 1);
-    mark.start = std::stoll(text.substr(at));
+  while (look_at(mark) != 'Z' && std::chrono::steady_clock::now() < end) {
   }
   CHECK(is_alive(mark));
   ::kill(child, SIGKILL);
