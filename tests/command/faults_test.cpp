@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -38,8 +39,12 @@ class scroll {
   std::map<std::string, writer> writers() const {
     std::map<std::string, writer> found;
     std::ifstream file{file_};
-    std::string token;
-    for (std::int64_t time = 0; file >> token >> time;) {
+    // A line across two pages of the file may be seen when half of it is written: then it has no end.
+    for (std::string line; std::getline(file, line) && !file.eof();) {
+      std::istringstream words{line};
+      std::string token;
+      std::int64_t time = 0;
+      words >> token >> time;
       auto& one = found[token];
       if (one.first == 0) one.first = time;
       one.first = std::min(one.first, time);
