@@ -28,6 +28,7 @@
 #include <latchkey/session_file.hpp>
 
 #include "show.hpp"
+#include "tree.hpp"
 
 namespace command {
 namespace {
@@ -94,20 +95,16 @@ bool names_one_of(const std::string& text, const std::vector<std::string>& paths
   });
 }
 
-/// @returns whether the process that has made these files, which is in their name, is there.
-bool lives(const fs::path& tree) {
-  const auto number = tree.stem().string().substr(before_number.size());
-  std::error_code why;
-  static_cast<void>(
-      fs::read_symlink("/proc/" + number + "/exe", why));  // one that has died, and is not waited for, has none
-  return why != std::errc::no_such_file_or_directory;
+/// @returns the process that has made these files, which is in their name.
+pid_t runner_of(const left_run& one) {
+  return std::atoi(one.tree.stem().string().substr(before_number.size()).c_str());
 }
 
 /// @param patience while its guard may still be killing what the run has left
 bool is_over(const left_run& one, std::chrono::milliseconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   while (::flock(one.lock.number(), LOCK_EX | LOCK_NB) != 0) {
-    if (lives(one.tree) || std::chrono::steady_clock::now() > end) return false;
+    if (!has_ended(runner_of(one)) || std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(between_looks);
   }
   return true;

@@ -26,7 +26,7 @@ class reentrance;
 ///
 /// The owner is the fiber that holds the lock, on whatever thread it runs; in a plain thread it is the thread. It locks
 /// again at once, without a request, under the same grant, and holds the lock until it has unlocked it as often as it
-/// has locked it. A guard that has been moved is a level of nobody: once no other level is left, the lock has no owner, and
+/// has locked it. A guard that has been moved belongs to no fiber: once no other level is left, the lock has no owner, and
 /// the fiber that took it waits as any other.
 /// Meets Lockable and TimedLockable. Wire-compatible with Curator's `InterProcessMutex`, which is reentrant too.
 ///

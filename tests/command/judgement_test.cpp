@@ -54,8 +54,8 @@ TEST_SUITE("judgement") {
     CHECK(good.how == verdict::fine);
     CHECK(good.text ==
           "T = 10.0s: a lease lasts 9.2s, and is proved every 2.5s; a network that freezes for 3.0s is survived by a "
-          "lock, "
-          "and for 500ms by a command of run, for longer with a shorter --grace; the lock of a holder that crashes is "
+          "lock, and for 500ms by a command of run, for longer with a shorter --grace; the lock of a holder that "
+          "crashes is "
           "free 10.0s to 12.0s later; --grace may be 2.1s");
     CHECK(judge_lease(9999ms, 2s).how == verdict::warning);
   }

@@ -26,6 +26,12 @@ struct stage {
     options.session_file = folder / file;
     return options;
   }
+  /// Long enough for the end of a session that was left.
+  void start_again() {
+    client next{ensemble, recorded()};
+    REQUIRE(next.wait_for_connection(30s));
+    ensemble.advance(1s);
+  }
 };
 
 }  // namespace
@@ -117,9 +123,7 @@ TEST_CASE_FIXTURE(stage, "a session that has expired meanwhile is not spoken of"
   REQUIRE(killed.wait_for_connection(30s));
   ensemble.abandon(killed);
   ensemble.advance(1min);
-  client next{ensemble, recorded()};
-  REQUIRE(next.wait_for_connection(30s));
-  ensemble.advance(1s);
+  start_again();
   CHECK(lines.with("earlier run").empty());
 }
 
@@ -132,9 +136,7 @@ TEST_CASE_FIXTURE(stage, "a session that ended in the life of the process is non
   REQUIRE(killed.wait_for_connection(30s));
   REQUIRE(killed.session_id() != first);
   ensemble.abandon(killed);
-  client next{ensemble, recorded()};
-  REQUIRE(next.wait_for_connection(30s));
-  ensemble.advance(1s);
+  start_again();
   CHECK(lines.with("an earlier run was ended").size() == 1);
 }
 
