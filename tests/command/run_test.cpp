@@ -32,6 +32,7 @@
 #include <latchkey/hand_off.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
+#include <latchkey/testing/proxy.hpp>
 
 #include "run_program.hpp"
 
@@ -210,14 +211,18 @@ TEST_SUITE("latchkey run") {
     options.peers = peer_options{.listen = "127.0.0.1:0"};
     client owner{servers().connect_string(), options};
     mutex lock{owner, path, {.how = hand_off::direct}};
-    run first{run_at(path, {"--peers"}, shell("echo ${LATCHKEY_SEQUENCER-none}; exec sleep 1000"))};
+    proxy network{servers().addresses()};
+    run first{{"run", "-c", network.connect_string(), "--path", path, "--peers", "--", "sh", "-c",
+               "echo ${LATCHKEY_SEQUENCER-none}; exec sleep 1000"}};
     CHECK(first.hear() == "none");
     auto next = std::async(std::launch::async, [&] { return lock.acquire(); });
     REQUIRE(eventually([&] { return owner.metrics().peers->acknowledged == 1; }));
+    network.black_hole_to_servers();  // so the deletion cannot come before the datagram
     first.signal(SIGTERM);
-    CHECK(first.end() == "exit code 143");
     auto held = next.get();
     CHECK(owner.metrics().peers->admitted == 1);
+    network.heal();
+    CHECK(first.end() == "exit code 143");
     run second{run_at(path, {"--peers", "127.0.0.1:0", "--textfile", numbers}, {"true"})};
     REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
     held.release();
