@@ -107,6 +107,8 @@ election::election(client& owner, given_text<std::string> path, election_options
   require_lock_path(path_, core_->chroot());
   id_ = checked_id(std::move(options.id), owner, path_);
   require_not_negative("rest_after_failure", rest_, path_);
+  if (options.as > election_options::naming::selector)
+    throw error{errc::bad_option, "the option as is neither latch nor selector", path_};
   const bool as_latch = options.as == election_options::naming::latch;
   // The term is the czxid of a node: others read it there. So no node serves two terms.
   candidate_ = std::make_shared<cohort>(core_, path_, as_latch ? contender_kind::latch : contender_kind::lock,

@@ -57,6 +57,8 @@ void ignored_unlocks::add(const std::string& path, const char* call, unlock_faul
 }
 
 void require_peers(client_core& core, hand_off how, const std::string& path) {
+  if (how > hand_off::direct_then_sync)
+    throw error{errc::bad_option, "the option how is none of ensemble, direct and direct_then_sync", path};
   if (how == hand_off::ensemble || core.options().peers) return;  // in a simulation they are set, and not there
   throw error{errc::bad_option, "the option how asks for a direct hand-off; set client_options::peers, too", path};
 }

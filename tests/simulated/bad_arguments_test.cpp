@@ -162,6 +162,27 @@ TEST_CASE("credentials with a line break, or without user or password, are refus
   }
 }
 
+TEST_CASE("a number that is none of the values of an option is refused, with their names") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  const auto how = static_cast<hand_off>(7);
+  const auto refused = [](auto make) { return refusal_of_option([&] { make(); }); };
+  for (const auto& text :
+       {refused([&] { mutex(owner, "/m", {.how = how}); }), refused([&] { fair_mutex(owner, "/m", {.how = how}); }),
+        refused([&] { keyed_mutex(owner, "/m", {.lock = {.how = how}}); })}) {
+    CAPTURE(text);
+    CHECK(says(text, "none of ensemble, direct and direct_then_sync"));
+  }
+  CHECK(says(refused([&] { election(owner, "/m", {.as = static_cast<election_options::naming>(2)}); }),
+             "neither latch nor selector"));
+  CHECK(says(refused([&] {
+               multi_lock(owner, {{"/m", static_cast<lock_request::kind>(3)}});
+             }),
+             "none of alone, read and write"));
+  CHECK(says(refused([&] { client(ensemble, {.when_lost = static_cast<loss_policy>(2)}); }),
+             "neither at_deadline nor at_disconnection"));
+}
+
 TEST_CASE("a closed client has no session") {
   simulated_ensemble ensemble;
   client owner{ensemble};
