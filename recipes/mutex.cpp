@@ -2,6 +2,7 @@
 #include <latchkey/mutex.hpp>
 
 #include "recipes/line/cohort.hpp"
+#include "recipes/line/line_call.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey {
@@ -21,6 +22,10 @@ bool mutex::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
 
 guard mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return cohort_->acquire_guard(timeout, std::move(stop));
+}
+
+std::shared_ptr<detail::pending<guard>> mutex::begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return detail::begin_guard(*cohort_, timeout, std::move(stop));
 }
 
 void mutex::unlock() noexcept { cohort_->unlock(); }

@@ -23,6 +23,8 @@ latchkey_interop_packages=(
   dpkg-dev file groff-base stunnel4 openssl prometheus-cpp-dev python3-prometheus-client
   # What tests/fencing stores data in. The package redis-server would start a service.
   libsqlite3-dev libcpp-httplib-dev libpq-dev postgresql libhiredis-dev 'redis-tools|redis-server'
+  # With which locks are waited for beside Boost.Asio.
+  libasio-dev
   # The second compiler of tests/platforms.
   clang
 )

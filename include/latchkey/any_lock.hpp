@@ -93,8 +93,10 @@ class LATCHKEY_EXPORT any_lock : public detail::lockable<any_lock> {
 
  private:
   friend class detail::lockable<any_lock>;
+  friend struct detail::asynchronous;
   bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
+  std::shared_ptr<detail::pending<guard>> begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::shared_ptr<detail::joint_lock> lock_;
 };

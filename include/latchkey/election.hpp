@@ -107,8 +107,10 @@ class LATCHKEY_EXPORT election : public detail::lockable<election> {
 
  private:
   friend class detail::lockable<election>;
+  friend struct detail::asynchronous;
   bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
+  std::shared_ptr<detail::pending<guard>> begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
   std::string id_;

@@ -78,9 +78,12 @@ class LATCHKEY_EXPORT fair_mutex : public detail::lockable<fair_mutex> {
 
  private:
   friend class detail::lockable<fair_mutex>;
+  friend struct detail::asynchronous;
   bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
+  std::shared_ptr<detail::pending<guard>> begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
   std::optional<ticket> enqueue_within(std::chrono::nanoseconds timeout, std::stop_token stop);
+  std::shared_ptr<detail::pending<ticket>> begin_to_queue(std::stop_token stop);
 
   std::string path_;
   std::shared_ptr<detail::fair_places> line_;

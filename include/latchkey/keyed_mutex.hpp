@@ -26,6 +26,7 @@
 #include <latchkey/guard.hpp>
 #include <latchkey/lockable.hpp>
 #include <latchkey/mutex.hpp>
+#include <latchkey/pending.hpp>
 
 namespace latchkey {
 
@@ -195,6 +196,11 @@ class LATCHKEY_EXPORT keyed_mutex {
   guard take(std::string_view key, std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_all(std::span<const std::string_view> keys, std::stop_token stop);
   any_key take_any(std::span<const std::string_view> keys);
+  friend struct detail::asynchronous;
+  std::shared_ptr<detail::pending<latchkey::guard>> begin_guard(std::string_view key, std::chrono::nanoseconds timeout,
+                                                                std::stop_token stop);
+  std::shared_ptr<detail::pending<latchkey::guard>> begin_guard(std::span<const std::string_view> keys,
+                                                                std::stop_token stop);
 
   std::unique_ptr<detail::key_tables> tables_;
 };

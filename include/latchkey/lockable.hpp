@@ -4,6 +4,7 @@
 /// The calls that take a lock: Lockable and TimedLockable, with any clock and duration.
 
 #include <chrono>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
 #include <latchkey/guard.hpp>
+#include <latchkey/pending.hpp>
 
 namespace latchkey::detail {
 
@@ -18,7 +20,7 @@ namespace latchkey::detail {
 [[noreturn]] LATCHKEY_EXPORT void throw_destroyed(const std::string& path);
 
 /// The calls that take a lock. `Lock` provides `bool take(nanoseconds timeout, stop_token)`, `guard take_guard(...)` of
-/// the same, and `path()`.
+/// the same, `begin_guard(...)` for those that wait without a thread (async.hpp), and `path()`.
 ///
 /// `acquire()` and its kin return a `guard`, which any thread may release. With `lock()` and its kin, and with the guards
 /// of std, the lock belongs to the calling fiber (or plain thread), which alone unlocks it. The lock object must outlive

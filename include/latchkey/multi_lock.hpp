@@ -106,8 +106,10 @@ class LATCHKEY_EXPORT multi_lock : public detail::lockable<multi_lock> {
   static std::vector<lock_request> each_alone(const std::vector<std::string>& paths);
 
   friend class detail::lockable<multi_lock>;
+  friend struct detail::asynchronous;
   bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
+  std::shared_ptr<detail::pending<guard>> begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::shared_ptr<detail::joint_lock> lock_;
 };

@@ -84,8 +84,10 @@ class LATCHKEY_EXPORT mutex : public detail::lockable<mutex> {
 
  private:
   friend class detail::lockable<mutex>;
+  friend struct detail::asynchronous;
   bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
+  std::shared_ptr<detail::pending<guard>> begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
   std::shared_ptr<detail::cohort> cohort_;

@@ -16,6 +16,7 @@
 #include <latchkey/export.hpp>
 #include <latchkey/given_text.hpp>
 #include <latchkey/guard.hpp>
+#include <latchkey/pending.hpp>
 
 namespace latchkey {
 
@@ -170,7 +171,13 @@ class LATCHKEY_EXPORT semaphore {
   const std::string& path() const noexcept { return path_; }
 
  private:
+  friend struct detail::asynchronous;
   guard take(std::uint32_t count, std::chrono::nanoseconds timeout, std::stop_token stop);
+  std::shared_ptr<detail::pending<guard>> begin_guard(std::uint32_t count, std::chrono::nanoseconds timeout,
+                                                      std::stop_token stop);
+  std::shared_ptr<detail::pending<guard>> begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+    return begin_guard(1, timeout, std::move(stop));
+  }
 
   std::string path_;
   std::shared_ptr<detail::permit_line> line_;

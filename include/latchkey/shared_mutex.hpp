@@ -102,11 +102,14 @@ class LATCHKEY_EXPORT shared_mutex : public detail::lockable<shared_mutex>,
 
  private:
   friend class detail::lockable<shared_mutex>;
+  friend struct detail::asynchronous;
   friend class detail::shared_lockable<shared_mutex>;
   bool take(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
+  std::shared_ptr<detail::pending<guard>> begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
   bool take_shared(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard take_shared_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
+  std::shared_ptr<detail::pending<guard>> begin_shared_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::string path_;
   std::shared_ptr<detail::shared_state> state_;

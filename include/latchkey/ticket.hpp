@@ -140,6 +140,8 @@ class LATCHKEY_EXPORT ticket {
   std::optional<std::size_t> ahead_within(std::chrono::nanoseconds timeout, std::stop_token stop);
   bool wait_within(std::chrono::nanoseconds timeout, std::stop_token stop);
   guard acquire_within(std::chrono::nanoseconds timeout, std::stop_token stop);
+  friend struct detail::asynchronous;
+  std::shared_ptr<detail::pending<guard>> begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop);
 
   std::shared_ptr<detail::fair_place> place_;
 };

@@ -15,6 +15,7 @@
 #include <latchkey/duration.hpp>
 #include <latchkey/export.hpp>
 #include <latchkey/grant.hpp>
+#include <latchkey/pending.hpp>
 
 namespace latchkey {
 
@@ -146,6 +147,8 @@ class LATCHKEY_EXPORT transaction {
   commit_result commit_and_release(saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 
  private:
+  friend struct detail::asynchronous;
+
   std::unique_ptr<detail::transaction_steps> steps_;
 };
 

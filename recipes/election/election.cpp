@@ -12,6 +12,7 @@
 #include "base/repetition.hpp"
 #include "queue/record.hpp"
 #include "recipes/line/cohort.hpp"
+#include "recipes/line/line_call.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey {
@@ -153,6 +154,10 @@ bool election::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
 
 guard election::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return candidate_->acquire_guard(timeout, std::move(stop));
+}
+
+std::shared_ptr<detail::pending<guard>> election::begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return detail::begin_guard(*candidate_, timeout, std::move(stop));
 }
 
 void election::unlock() noexcept { candidate_->unlock(); }

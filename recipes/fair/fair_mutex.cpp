@@ -2,6 +2,7 @@
 #include <latchkey/fair_mutex.hpp>
 
 #include "recipes/fair/fair_places.hpp"
+#include "recipes/line/line_call.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey {
@@ -25,6 +26,11 @@ guard fair_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_token s
   return line_->acquire_guard(timeout, std::move(stop));
 }
 
+std::shared_ptr<detail::pending<guard>> fair_mutex::begin_guard(std::chrono::nanoseconds timeout,
+                                                                std::stop_token stop) {
+  return detail::begin_guard(*line_, timeout, std::move(stop));
+}
+
 void fair_mutex::unlock() noexcept { line_->unlock(); }
 
 ticket fair_mutex::enqueue() & {
@@ -37,6 +43,10 @@ std::optional<ticket> fair_mutex::enqueue_within(std::chrono::nanoseconds timeou
   auto place = line_->enqueue(timeout, std::move(stop));
   if (!place) return std::nullopt;
   return ticket{std::move(place)};
+}
+
+std::shared_ptr<detail::pending<ticket>> fair_mutex::begin_to_queue(std::stop_token stop) {
+  return line_->begin_to_queue(std::move(stop));
 }
 
 grant fair_mutex::held() const { return line_->held(); }

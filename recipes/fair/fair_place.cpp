@@ -66,7 +66,6 @@ void fair_place::requeue() {
   if (!detail::await(monitor, me, {}, [](const auto&) {})) raise_refused();
 }
 
-/// For a call without a limit.
 void fair_place::raise_refused() const {
   if (!spent_) throw_destroyed(line_->path_);
   throw std::system_error{std::make_error_code(std::errc::operation_canceled),

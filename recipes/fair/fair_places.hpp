@@ -12,12 +12,15 @@
 #include <string>
 #include <vector>
 
+#include <latchkey/ticket.hpp>
+
 #include "queue/neighbours.hpp"
 #include "queue/queue_entry.hpp"
 #include "queue/wait_list.hpp"
 #include "recipes/line/anticipation.hpp"
 #include "recipes/line/lock_line.hpp"
 #include "recipes/rules.hpp"
+#include "session/waiting_call.hpp"
 
 namespace latchkey::detail {
 
@@ -35,6 +38,8 @@ class fair_places final : public lock_line {
               duration max_hold = {}, hand_off how = hand_off::ensemble);
   /// Waits for a place, not for the lock. Without the monitor. @returns nothing if none was taken in time
   std::shared_ptr<fair_place> enqueue(duration timeout, std::stop_token stop);
+  /// The same without waiting.
+  std::shared_ptr<pending<ticket>> begin_to_queue(std::stop_token stop);
 
  private:
   friend class fair_place;
@@ -73,6 +78,9 @@ class fair_place final : public place_listener, public std::enable_shared_from_t
   void wait();
   /// @pre a wait has just taken the lock. @returns its guard.
   guard guard_of_lock() { return line_->guard_of_holder(); }
+  std::shared_ptr<pending<guard>> begin_guard(duration timeout, std::stop_token stop);
+  /// For a call without a limit that was refused.
+  [[noreturn]] void raise_refused() const;
   void cancel() noexcept;
   bool lost() const;
   void requeue();
@@ -107,7 +115,6 @@ class fair_place final : public place_listener, public std::enable_shared_from_t
   hold* holding() const noexcept;
   void require_place() const;
   failure place_lost() const;
-  [[noreturn]] void raise_refused() const;
 
   static constexpr auto none = static_cast<std::size_t>(-1);
 

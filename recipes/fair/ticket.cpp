@@ -61,6 +61,10 @@ guard ticket::acquire_within(std::chrono::nanoseconds timeout, std::stop_token s
   return wait_within(timeout, std::move(stop)) ? place_->guard_of_lock() : guard{};
 }
 
+std::shared_ptr<detail::pending<guard>> ticket::begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return require(place_).begin_guard(timeout, std::move(stop));
+}
+
 void ticket::cancel() noexcept {
   if (place_) place_->cancel();
 }

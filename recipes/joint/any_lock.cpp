@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "recipes/joint/joint_lock.hpp"
+#include "recipes/line/line_call.hpp"
 
 namespace latchkey {
 
@@ -22,6 +23,10 @@ bool any_lock::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
 
 guard any_lock::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return lock_->acquire_guard(timeout, std::move(stop));
+}
+
+std::shared_ptr<detail::pending<guard>> any_lock::begin_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
+  return detail::begin_guard(*lock_, timeout, std::move(stop));
 }
 
 void any_lock::unlock() noexcept { lock_->unlock(); }

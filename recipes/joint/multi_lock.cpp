@@ -6,6 +6,7 @@
 #include <latchkey/error.hpp>
 
 #include "recipes/joint/joint_lock.hpp"
+#include "recipes/line/line_call.hpp"
 
 namespace latchkey {
 namespace {
@@ -51,6 +52,11 @@ bool multi_lock::take(std::chrono::nanoseconds timeout, std::stop_token stop) {
 
 guard multi_lock::take_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return lock_->acquire_guard(timeout, std::move(stop));
+}
+
+std::shared_ptr<detail::pending<guard>> multi_lock::begin_guard(std::chrono::nanoseconds timeout,
+                                                                std::stop_token stop) {
+  return detail::begin_guard(*lock_, timeout, std::move(stop));
 }
 
 void multi_lock::unlock() noexcept { lock_->unlock(); }

@@ -36,6 +36,9 @@ class contract final : public session_observer, public std::enable_shared_from_t
 
   /// Asks, unless it is agreed or asked already; with the next connection if there is none.
   void ask();
+  /// `agree` without its wait.
+  std::shared_ptr<waiter> enter(time_point until);
+  void conclude(const std::shared_ptr<waiter>& who, waiter::outcome what);
 
  private:
   void on_connected() override;
@@ -43,8 +46,6 @@ class contract final : public session_observer, public std::enable_shared_from_t
   void on_failure(const failure& why) override { fail(why); }
   void on_known(const std::optional<failure>& failed);
 
-  std::shared_ptr<waiter> enter(time_point until);
-  void conclude(const std::shared_ptr<waiter>& who, waiter::outcome what);
   void fail(const failure& why);
   void settle(waiter::outcome what);
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/path.hpp"
+#include "recipes/line/line_call.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
@@ -87,6 +88,65 @@ key_table::key_table(std::shared_ptr<client_core> core, key_space keys, cohort_o
   require_lock_path(keys_.root(), core_->chroot());
 }
 
+/// A lock of keys is granted before it is known whether its users agree on where it is.
+class key_table::key_call final : public line_call {
+ public:
+  key_call(std::shared_ptr<key_table> table, std::string name, duration timeout)
+      : line_call{table->core_, timeout}, table_{std::move(table)}, name_{std::move(name)} {}
+  key_call(std::shared_ptr<key_table> table, const std::shared_ptr<joint_lock>& several)
+      : line_call{several, duration::max()}, table_{std::move(table)} {}
+
+ private:
+  std::shared_ptr<wait_point> first() override {
+    end_ = deadline_after(core().monitor().now(), timeout());
+    auto at = line_call::first();
+    return at ? at : next();
+  }
+  std::shared_ptr<wait_point> next() override {
+    auto& agreed = *table_->contract_;
+    if (agreeing_ || me()->what != waiter::outcome::granted || agreed.agreed()) return nullptr;
+    auto& monitor = core().monitor();
+    monitor.run([&] {
+      const auto left = table_->time_to_agree(timeout(), end_);
+      agreeing_ = agreed.enter(end_of_call(left, monitor.now()));
+    });
+    return point_of(agreeing_);
+  }
+  void stop() override {
+    if (!agreeing_) return line_call::stop();
+    agreeing_->ends_by_itself = false;
+    table_->contract_->conclude(agreeing_, waiter::outcome::refused);
+  }
+  guard finish() override {
+    auto held = line_call::finish();
+    if (agreeing_ && !outcome_of(*agreeing_)) held.release();
+    return held;
+  }
+  std::shared_ptr<waiter> enter(std::uint64_t holder, time_point until) override {
+    if (name_.empty()) {
+      table_->contract_->ask();
+      return line_call::enter(holder, until);
+    }
+    auto begun = table_->enter(name_, holder, until);
+    enters(std::move(begun.lock));
+    return begun.me;
+  }
+
+  const std::shared_ptr<key_table> table_;
+  const std::string name_;  // empty: of several keys
+  time_point end_{};
+  std::shared_ptr<waiter> agreeing_;
+};
+
+std::shared_ptr<pending<guard>> key_table::begin_guard(std::string_view key, duration timeout, std::stop_token stop) {
+  return begin_call<key_call>(std::move(stop), shared_from_this(), keys_.name_of(key), timeout);
+}
+
+std::shared_ptr<pending<guard>> key_table::begin_guard(const std::shared_ptr<joint_lock>& several,
+                                                       std::stop_token stop) {
+  return begin_call<key_call>(std::move(stop), shared_from_this(), several);
+}
+
 void key_table::open() {
   contract_->open([this](const failure& why) { refuse_all(why); });
 }
@@ -140,10 +200,13 @@ guard key_table::take(joint_lock& several, duration timeout, std::stop_token sto
 
 /// A lock was granted before it is known that its users agree on where it is.
 guard key_table::if_agreed(guard held, duration timeout, time_point end, std::stop_token stop) {
-  const bool once = timeout <= duration::zero();
-  const auto left = once ? timeout : std::max(time_until(end, core_->monitor().now()), duration{1});
-  if (!contract_->agree(left, std::move(stop))) held.release();
+  if (!contract_->agree(time_to_agree(timeout, end), std::move(stop))) held.release();
   return held;
+}
+
+duration key_table::time_to_agree(duration timeout, time_point end) const {
+  const bool once = timeout <= duration::zero();
+  return once ? timeout : std::max(time_until(end, core_->monitor().now()), duration{1});
 }
 
 key_table::group key_table::group_of(std::span<const std::string_view> keys, group_goal goal) {

@@ -67,6 +67,10 @@ class key_table final : public std::enable_shared_from_this<key_table> {
   /// As `take`, of a group that `group_of` has made.
   guard take(joint_lock& several, duration timeout, std::stop_token stop);
 
+  /// The same without waiting.
+  std::shared_ptr<pending<guard>> begin_guard(std::string_view key, duration timeout, std::stop_token stop);
+  std::shared_ptr<pending<guard>> begin_guard(const std::shared_ptr<joint_lock>& several, std::stop_token stop);
+
   /// @returns how many locks are used now; none in a forked child.
   std::size_t size() const;
 
@@ -79,11 +83,14 @@ class key_table final : public std::enable_shared_from_this<key_table> {
 
  private:
   class key_lock;
+  class key_call;
   struct idle_lock {
     std::shared_ptr<key_lock> lock;
     time_point since;
   };
 
+  /// @returns what is left until `end` of a call with that timeout. From anywhere.
+  duration time_to_agree(duration timeout, time_point end) const;
   guard if_agreed(guard held, duration timeout, time_point end, std::stop_token stop);
   void remember(const std::shared_ptr<joint_lock>& several);
   std::shared_ptr<key_lock> find(const std::string& name);

@@ -102,6 +102,17 @@ guard keyed_mutex::take(std::string_view key, std::chrono::nanoseconds timeout, 
   return tables_->of(key)->take(key, timeout, std::move(stop));
 }
 
+std::shared_ptr<detail::pending<guard>> keyed_mutex::begin_guard(std::string_view key, std::chrono::nanoseconds timeout,
+                                                                 std::stop_token stop) {
+  return tables_->of(key)->begin_guard(key, timeout, std::move(stop));
+}
+
+std::shared_ptr<detail::pending<guard>> keyed_mutex::begin_guard(std::span<const std::string_view> keys,
+                                                                 std::stop_token stop) {
+  const auto table = tables_->of(keys);
+  return table->begin_guard(table->group_of(keys, detail::group_goal::all).lock, std::move(stop));
+}
+
 std::string keyed_mutex::path(given_key key) const {
   const auto& keys = tables_->keys();
   return keys.path_of(keys.name_of(*key));

@@ -58,6 +58,10 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
   /// Releases what is held, ends every wait.
   void shut() noexcept;
 
+  // From anywhere:
+  const std::shared_ptr<client_core>& core() const noexcept { return core_; }
+  const std::string& path() const noexcept { return path_; }
+
   // With the monitor: the same without waiting.
 
   /// @returns the call, which waits or is concluded. @throws error; resource_deadlock_would_occur if it would wait for

@@ -11,9 +11,67 @@
 #include "base/path.hpp"
 #include "queue/inquiry.hpp"
 #include "queue/long_wait.hpp"
+#include "recipes/line/line_call.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
+
+namespace {
+
+/// @returns how long a call may take to learn the number. Without the monitor.
+duration time_to_learn(client_core& core, duration timeout) {
+  if (timeout > duration::zero()) return timeout;
+  return core.monitor().run(
+      [&] { return time_until(end_of_try(core, end_of_call(timeout, {})), core.monitor().now()); });
+}
+
+/// @returns what is left of `timeout` for the wait.
+duration time_left(duration timeout, time_point since, time_point now) {
+  if (timeout <= duration::zero() || timeout == duration::max()) return timeout;
+  return std::max(timeout - (now - since), duration{1});
+}
+
+/// It learns the number of permits first, if it must, and then waits.
+class permit_call final : public line_call {
+ public:
+  permit_call(std::shared_ptr<permit_line> permits, std::uint32_t count, duration timeout)
+      : line_call{permits, timeout}, permits_{std::move(permits)}, wish_{std::make_shared<permit_line::wish>()} {
+    wish_->count = count;
+  }
+
+ private:
+  std::shared_ptr<wait_point> first() override {
+    auto& monitor = core().monitor();
+    if (!monitor.run([&] { return permits_->must_learn(wish_->count); })) return line_call::first();
+    const auto most = time_to_learn(core(), timeout());
+    monitor.run([&] {
+      since_ = monitor.now();
+      asked_ = std::make_shared<inquiry>(core(), permits_->path(), std::vector{permits_->question()});
+      asked_->start(deadline_after(since_, most));
+    });
+    return asked_->point();
+  }
+  std::shared_ptr<wait_point> next() override {
+    const auto asked = std::exchange(asked_, nullptr);
+    if (!asked) return nullptr;
+    const auto read = asked->answers();
+    if (!read || stopped()) return nullptr;
+    auto& monitor = core().monitor();
+    monitor.run([&] { permits_->learn(read->front()); });
+    return begin(time_left(timeout(), since_, monitor.now()));
+  }
+  void stop() override { asked_ ? asked_->cancel() : line_call::stop(); }
+  std::shared_ptr<waiter> enter(std::uint64_t holder, time_point until) override {
+    return permits_->enter(holder, until, wish_);
+  }
+
+  const std::shared_ptr<permit_line> permits_;
+  const std::shared_ptr<permit_line::wish> wish_;
+  time_point since_{};
+  std::shared_ptr<inquiry> asked_;
+};
+
+}  // namespace
 
 /// A semaphore has no other calls to release its permits.
 const lock_line::wording permit_line::of_guards{"release()", "", false};
@@ -59,25 +117,26 @@ void permit_line::let_go() {
 // Callers ----------
 
 /// There may be more permits than this object has heard of: nothing is watched between sessions.
+bool permit_line::must_learn(std::uint32_t count) {
+  const auto& contract = queue_->contract();
+  return count > contract.number() && count <= semaphore::most_at_once && contract.recorded() && contract.met();
+}
+
+request permit_line::question() const { return {.kind = operation::get, .path = core_->absolute(path_)}; }
+
+void permit_line::learn(const reply& answer) {
+  if (const auto found = permits_agreement.read(answer.data)) queue_->contract().learn(*found, answer.stat);
+}
+
 /// @returns how much of `timeout` is left; nothing if it is over, or `stop` is requested
 std::optional<duration> permit_line::learn_number(std::uint32_t count, duration timeout, const std::stop_token& stop) {
   auto& monitor = core_->monitor();
-  const bool once = timeout <= duration::zero();
-  auto most = timeout;
-  const bool known = monitor.run([&] {
-    if (once) most = time_until(end_of_try(*core_, end_of_call(timeout, {})), monitor.now());
-    const auto& contract = queue_->contract();
-    return count <= contract.number() || count > semaphore::most_at_once || !contract.recorded() || !contract.met();
-  });
-  if (known) return timeout;
+  if (!monitor.run([&] { return must_learn(count); })) return timeout;
   const auto start = monitor.now();
-  const auto read = inquire(*core_, path_, {{.kind = operation::get, .path = core_->absolute(path_)}}, most, stop);
+  const auto read = inquire(*core_, path_, {question()}, time_to_learn(*core_, timeout), stop);
   if (!read) return std::nullopt;
-  if (const auto found = permits_agreement.read(read->front().data)) {
-    monitor.run([&] { queue_->contract().learn(*found, read->front().stat); });
-  }
-  if (once || timeout == duration::max()) return timeout;
-  return std::max(timeout - (monitor.now() - start), duration{1});
+  monitor.run([&] { learn(read->front()); });
+  return time_left(timeout, start, monitor.now());
 }
 
 guard permit_line::acquire(std::uint32_t count, duration timeout, std::stop_token stop) {
@@ -88,6 +147,11 @@ guard permit_line::acquire(std::uint32_t count, duration timeout, std::stop_toke
       core_->monitor(), *left, std::move(stop), [&](auto fiber, auto until) { return enter(fiber, until, mine); },
       [this](const auto& who) { cancel(who); });
   return granted ? make_guard(shared_from_this(), std::move(mine->what), mine->holder) : guard{};
+}
+
+std::shared_ptr<pending<guard>> permit_line::begin_guard(std::uint32_t count, duration timeout, std::stop_token stop) {
+  auto self = std::static_pointer_cast<permit_line>(shared_from_this());
+  return begin_call<permit_call>(std::move(stop), std::move(self), count, timeout);
 }
 
 std::shared_ptr<waiter> permit_line::enter(std::uint64_t fiber, time_point until, const std::shared_ptr<wish>& what) {
@@ -166,7 +230,7 @@ bool permit_line::may_go_on(permit& what) {
 void permit_line::let_in(const std::shared_ptr<permit>& with, granted_by source, time_point now) {
   const auto& next = line_.front();
   auto& mine = first_wish();
-  mine.holder = new_holder();
+  mine.holder = is_fiber(next->fiber) ? new_holder() : next->fiber;
   auto& taken = holders_.begin(*this, mine.holder, with->node(), with->next_fence(), now);
   taken.guarded = true;
   taken.on = with;

@@ -34,6 +34,8 @@ class permit_line final : public lock_line, public session_observer, public perm
   void open();
   /// Waits: suspends the fiber or blocks the thread. @returns the guard; an empty one if there were too few permits.
   guard acquire(std::uint32_t count, duration timeout, std::stop_token stop);
+  /// The same without waiting.
+  std::shared_ptr<pending<guard>> begin_guard(std::uint32_t count, duration timeout, std::stop_token stop);
   /// Changes the number of permits for all; as `acquire`, it waits.
   void resize(std::uint32_t permits, duration timeout);
   std::uint32_t permits() const;
@@ -47,6 +49,11 @@ class permit_line final : public lock_line, public session_observer, public perm
 
   // With the monitor: the same without waiting.
   std::shared_ptr<waiter> enter(std::uint64_t fiber, time_point until, const std::shared_ptr<wish>& what);
+  /// @returns whether a call for `count` needs to know the number of permits at the ensemble first.
+  bool must_learn(std::uint32_t count);
+  request question() const;
+  /// @param answer to that
+  void learn(const reply& answer);
 
  private:
   enum class remote : std::uint8_t { unknown, asked, none, waiting };

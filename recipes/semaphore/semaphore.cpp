@@ -46,6 +46,11 @@ guard semaphore::take(std::uint32_t count, std::chrono::nanoseconds timeout, std
   return line_->acquire(count, timeout, std::move(stop));
 }
 
+std::shared_ptr<detail::pending<guard>> semaphore::begin_guard(std::uint32_t count, std::chrono::nanoseconds timeout,
+                                                               std::stop_token stop) {
+  return line_->begin_guard(count, timeout, std::move(stop));
+}
+
 void semaphore::resize(std::uint32_t permits, saturating<std::chrono::nanoseconds> timeout) {
   line_->resize(require_permits(permits, path_), detail::time_to_answer(timeout));
 }

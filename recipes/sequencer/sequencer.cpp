@@ -98,10 +98,14 @@ sequencer parse_sequencer(std::string_view text) {
 }
 
 bool check_sequencer(client& through, const sequencer& what, saturating<std::chrono::nanoseconds> timeout) {
+  return await(detail::asynchronous::begin_to_check(through, what, timeout));
+}
+
+std::shared_ptr<detail::pending<bool>> detail::asynchronous::begin_to_check(client& through, const sequencer& what,
+                                                                            std::chrono::nanoseconds timeout) {
   validate_node_of_queue(what.node);
-  const auto answers =
-      detail::inquire(*through.core(), what.node, {detail::question_about(what.node)}, detail::time_to_answer(timeout));
-  return answers.front().code == detail::reply_code::ok;
+  return begin_inquiry<bool>(through.core(), what.node, {question_about(what.node)}, time_to_answer(timeout),
+                             [](const std::vector<reply>& answers) { return answers.front().code == reply_code::ok; });
 }
 
 sequencer_cache::sequencer_cache(client& through) : places_{std::make_shared<detail::watched_nodes>(through.core())} {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/shared_mutex.hpp>
 
+#include "recipes/line/line_call.hpp"
 #include "recipes/rules.hpp"
 #include "recipes/shared/shared_state.hpp"
 
@@ -28,6 +29,11 @@ guard shared_mutex::take_guard(std::chrono::nanoseconds timeout, std::stop_token
   return state_->writers().acquire_guard(timeout, std::move(stop));
 }
 
+std::shared_ptr<detail::pending<guard>> shared_mutex::begin_guard(std::chrono::nanoseconds timeout,
+                                                                  std::stop_token stop) {
+  return detail::begin_guard(state_->writers(), timeout, std::move(stop));
+}
+
 void shared_mutex::unlock() noexcept { state_->writers().unlock(); }
 
 // To read ----------
@@ -38,6 +44,11 @@ bool shared_mutex::take_shared(std::chrono::nanoseconds timeout, std::stop_token
 
 guard shared_mutex::take_shared_guard(std::chrono::nanoseconds timeout, std::stop_token stop) {
   return state_->readers().acquire_guard(timeout, std::move(stop));
+}
+
+std::shared_ptr<detail::pending<guard>> shared_mutex::begin_shared_guard(std::chrono::nanoseconds timeout,
+                                                                         std::stop_token stop) {
+  return detail::begin_guard(state_->readers(), timeout, std::move(stop));
 }
 
 void shared_mutex::unlock_shared() noexcept { state_->readers().unlock(); }

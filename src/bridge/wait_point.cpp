@@ -2,6 +2,7 @@
 #include "bridge/wait_point.hpp"
 
 #include <atomic>
+#include <utility>
 
 #include "bridge/living.hpp"
 
@@ -23,6 +24,13 @@ void wait_point::block() {
   unblocked_.wait(lock, [this] { return notified_; });
 }
 
+bool wait_point::then(std::shared_ptr<continuation> what) {
+  const std::lock_guard lock{mutex_};
+  if (notified_) return false;
+  next_ = std::move(what);
+  return true;
+}
+
 #ifdef LATCHKEY_WITHOUT_FIBERS
 
 void wait_point::reset() noexcept {
@@ -33,11 +41,13 @@ void wait_point::reset() noexcept {
 void wait_point::wait() { block(); }
 
 void wait_point::notify() noexcept {
+  std::shared_ptr<continuation> next;
   {
     const std::lock_guard lock{mutex_};
     notified_ = true;
+    next = std::move(next_);
   }
-  unblocked_.notify_one();
+  next ? next->run() : unblocked_.notify_one();
 }
 
 const char* kind_of_caller() { return "thread"; }
@@ -74,12 +84,15 @@ void wait_point::wait() {
 
 void wait_point::notify() noexcept {
   std::shared_ptr<thread_anchor> anchor;
+  std::shared_ptr<continuation> next;
   {
     const std::lock_guard lock{mutex_};
     notified_ = true;
+    next = std::move(next_);
     anchor = anchor_;
     if (anchor) anchor->enter();
   }
+  if (next) return next->run();
   if (!anchor) return unblocked_.notify_one();  // no fiber waits
   if (scheduler_listens()) {
     resumed_.notify_one();

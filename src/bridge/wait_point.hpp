@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The bridge from the client's threads to fibers: where a call waits for its outcome.
+/// The bridge from the client's threads to fibers and coroutines: where a call waits for its outcome.
 
 #include <condition_variable>
 #include <cstdint>
@@ -33,6 +33,16 @@ class wait_point {
   /// Returns at once when it has been notified. Call it once, from one fiber, with no std::mutex held.
   LATCHKEY_EXPORT void wait();
 
+  /// What a call that has no thread goes on with.
+  class continuation {
+   public:
+    virtual ~continuation() = default;
+    /// On the thread that notifies, with no lock held.
+    virtual void run() noexcept = 0;
+  };
+  /// In place of `wait()`: `what` runs once it has been notified. @returns false if it has been: then `what` does not run.
+  LATCHKEY_EXPORT bool then(std::shared_ptr<continuation> what);
+
   /// Makes it as new. @pre no other reference is left: none waits or notifies
   void reset() noexcept;
 
@@ -45,6 +55,7 @@ class wait_point {
   std::mutex mutex_;
   bool notified_ = false;
   std::condition_variable unblocked_;
+  std::shared_ptr<continuation> next_;
 #ifndef LATCHKEY_WITHOUT_FIBERS
   boost::fibers::condition_variable_any resumed_;
   std::shared_ptr<thread_anchor> anchor_;  // of the thread whose scheduler will be woken

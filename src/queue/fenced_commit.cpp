@@ -27,8 +27,7 @@ void fenced_commit::start(time_point until) {
   go_on();
 }
 
-commit_result fenced_commit::wait() {
-  point_.wait();
+commit_result fenced_commit::finish() const {
   if (failed_) failed_->throw_it();
   return *result_;
 }

@@ -56,8 +56,12 @@ class fenced_commit final : public std::enable_shared_from_this<fenced_commit> {
 
   void start(time_point until);
 
-  /// Suspends the fiber, or blocks the thread. Without the monitor. @throws error unreachable, not_authorized, closed
-  commit_result wait();
+  /// The caller waits no longer, as when its time is over.
+  void stop_waiting() { on_timeout(); }
+  /// From anywhere. @returns what is notified when there is an outcome for the caller.
+  std::shared_ptr<wait_point> point() { return {shared_from_this(), &point_}; }
+  /// @pre there is one. Without the monitor. @throws error unreachable, not_authorized, closed
+  commit_result finish() const;
 
   /// @returns the outcome for the caller; nothing while there is none, and after a failure.
   const std::optional<commit_result>& result() const noexcept { return result_; }

@@ -141,24 +141,30 @@ bool grant_state::asked_to_release() {
   return asked_;
 }
 
+std::shared_ptr<wait_point> grant_state::begin_to_wait() {
+  if (is_over(state_)) return nullptr;
+  return waiters_.emplace_back(std::make_shared<wait_point>());
+}
+
+bool grant_state::end_wait(const std::shared_ptr<wait_point>& waiter) {
+  std::erase(waiters_, waiter);
+  return is_over(state_);
+}
+
 bool grant_state::wait_for_end(duration timeout) {
   if (forked()) return true;
-  const auto waiter = std::make_shared<wait_point>();
   const auto monitor = &core_->monitor();
   timer_id timer;
-  const bool over = monitor->run([&] {
-    if (is_over(state_)) return true;
-    const auto deadline = deadline_after(monitor->now(), timeout);
-    waiters_.push_back(waiter);
-    timer = monitor->at(deadline, [monitor, waiter] { monitor->wake(waiter); });
-    return false;
+  const auto waiter = monitor->run([&] {
+    auto me = begin_to_wait();
+    if (me) timer = monitor->at(deadline_after(monitor->now(), timeout), [monitor, me] { monitor->wake(me); });
+    return me;
   });
-  if (over) return true;
+  if (!waiter) return true;
   waiter->wait();
   return monitor->run([&] {
     monitor->cancel(timer);
-    std::erase(waiters_, waiter);
-    return is_over(state_);
+    return end_wait(waiter);
   });
 }
 
@@ -218,6 +224,39 @@ void grant_state::end(trace_span::outcome how, time_point now) {
   for (const auto& each : warnings_) core_->lease_keeper().stop_warning(each.id);
   if (waiters_.empty()) return;
   for (auto& waiter : std::exchange(waiters_, {})) core_->monitor().wake(std::move(waiter));
+}
+
+namespace {
+
+class end_call final : public waiting_call<bool> {
+ public:
+  explicit end_call(std::shared_ptr<grant_state> of) : waiting_call{of->shared_core()}, of_{std::move(of)} {}
+
+ private:
+  std::shared_ptr<wait_point> first() override {
+    me_ = core().monitor().run([this] { return of_->begin_to_wait(); });
+    return me_;
+  }
+  void stop() override {
+    if (me_) core().monitor().wake(me_);
+  }
+  bool finish() override {
+    return core().monitor().run([this] { return of_->end_wait(me_); });
+  }
+  void undo() noexcept override {
+    core().monitor().run_unless_forked([this] { of_->end_wait(me_); });
+  }
+
+  const std::shared_ptr<grant_state> of_;
+  std::shared_ptr<wait_point> me_;
+};
+
+}  // namespace
+
+std::shared_ptr<pending<bool>> asynchronous::begin_to_wait_for_end(const grant& of, std::stop_token stop) {
+  const auto& state = grant_state::of(of);
+  if (!state || state->forked()) return std::make_shared<settled_call<bool>>(true);
+  return begin_call<end_call>(std::move(stop), state);
 }
 
 }  // namespace latchkey::detail

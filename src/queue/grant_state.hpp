@@ -39,6 +39,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   static const std::shared_ptr<grant_state>& of(const grant& what) noexcept { return what.state_; }
 
   client_core& core() const noexcept { return *core_; }
+  const std::shared_ptr<client_core>& shared_core() const noexcept { return core_; }
   const std::string& path() const noexcept { return path_; }
   /// @returns the absolute path of the node that it rests on.
   const std::string& node() const noexcept { return node_; }
@@ -63,6 +64,11 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   /// The name of its node is about to be given to others. To be called before one looks whether it is held.
   void give_out() noexcept { given_out_.exchange(true); }
   bool wait_for_end(duration timeout);
+  /// With the monitor. @returns what is notified at the end of the grant; null if it has ended.
+  std::shared_ptr<wait_point> begin_to_wait();
+  /// With the monitor. @returns whether the grant has ended.
+  bool end_wait(const std::shared_ptr<wait_point>& waiter);
+  bool forked() const noexcept { return core_->monitor().forked(); }
 
   // With the monitor:
   void suspect();
@@ -91,7 +97,6 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
     warning_id id;
   };
 
-  bool forked() const noexcept { return core_->monitor().forked(); }
   void watch_nodes();
   void request_stop(const std::stop_source& of);
   bool apply(grant_event event) noexcept;

@@ -53,8 +53,7 @@ void inquiry::cancel() {
   if (!over_) end();
 }
 
-std::optional<std::vector<reply>> inquiry::wait() {
-  point_.wait();
+std::optional<std::vector<reply>> inquiry::answers() {
   if (failed_) failed_->throw_it();
   if (answered_ != what_.size()) return std::nullopt;
   std::vector<reply> all;
@@ -175,6 +174,14 @@ void inquiry::end() {
   core_.monitor().wake({self, &point_});
 }
 
+std::vector<reply> all_answers(inquiry& over, const std::string& path) {
+  if (auto answers = over.answers()) return *std::move(answers);
+  throw error{
+      errc::unreachable,
+      "not all answers came in time; give it more time, or check the connect string, the servers and the network",
+      path};
+}
+
 std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,
                                           duration timeout, std::stop_token stop, if_missing missing) {
   auto& monitor = core.monitor();
@@ -186,11 +193,11 @@ std::optional<std::vector<reply>> inquire(client_core& core, const std::string& 
 
 std::vector<reply> inquire(client_core& core, const std::string& path, std::vector<request> what, duration timeout,
                            if_missing missing) {
-  if (auto answers = inquire(core, path, std::move(what), timeout, {}, missing)) return *std::move(answers);
-  throw error{
-      errc::unreachable,
-      "not all answers came in time; give it more time, or check the connect string, the servers and the network",
-      path};
+  auto& monitor = core.monitor();
+  const auto asked = std::make_shared<inquiry>(core, path, std::move(what), missing);
+  monitor.run([&] { asked->start(deadline_after(monitor.now(), timeout)); });
+  asked->point()->wait();
+  return all_answers(*asked, path);
 }
 
 }  // namespace latchkey::detail

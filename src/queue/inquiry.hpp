@@ -13,6 +13,7 @@
 #include "base/repetition.hpp"
 #include "bridge/wait_point.hpp"
 #include "session/client_core.hpp"
+#include "session/waiting_call.hpp"
 
 namespace latchkey::detail {
 
@@ -42,10 +43,18 @@ class inquiry final : public session_observer, public std::enable_shared_from_th
   void cancel();
   bool over() const noexcept { return over_; }
 
-  /// Suspends the fiber, or blocks the thread. Without the monitor.
-  /// @returns the answers, in the order of the requests, each `ok`, `no_node`, or, if it is to be told, `no_permission`; nothing if it was cancelled, or
+  // Without the monitor:
+
+  /// @returns what is notified when it is over.
+  std::shared_ptr<wait_point> point() { return {shared_from_this(), &point_}; }
+  /// @pre it is over. Once. @returns the answers, in the order of the requests, each `ok`, `no_node`, or, if it is to be told, `no_permission`; nothing if it was cancelled, or
   /// not answered in time. @throws error not_authorized, closed, ...
-  std::optional<std::vector<reply>> wait();
+  std::optional<std::vector<reply>> answers();
+  /// Suspends the fiber, or blocks the thread, until it is over. @returns the answers
+  std::optional<std::vector<reply>> wait() {
+    point_.wait();
+    return answers();
+  }
 
  private:
   void on_connected() override {}
@@ -83,7 +92,45 @@ class inquiry final : public session_observer, public std::enable_shared_from_th
   std::optional<failure> failed_;
 };
 
-/// Asks, and waits for the answers. Without the monitor. @returns as `inquiry::wait`
+/// @returns the answers. @throws error unreachable (not all of them came in time)
+std::vector<reply> all_answers(inquiry& over, const std::string& path);
+
+/// An inquiry as a call that waits without a thread.
+template <class Outcome, class Convert>
+class inquiry_call final : public waiting_call<Outcome> {
+ public:
+  /// @param convert makes the outcome of the answers
+  inquiry_call(std::shared_ptr<client_core> core, std::string path, std::vector<request> what, duration timeout,
+               Convert convert)
+      : waiting_call<Outcome>{std::move(core)},
+        path_{std::move(path)},
+        timeout_{timeout},
+        convert_{std::move(convert)},
+        asked_{std::make_shared<inquiry>(this->core(), path_, std::move(what))} {}
+
+ private:
+  std::shared_ptr<wait_point> first() override {
+    auto& monitor = this->core().monitor();
+    monitor.run([&] { asked_->start(deadline_after(monitor.now(), timeout_)); });
+    return asked_->point();
+  }
+  void stop() override { asked_->cancel(); }
+  Outcome finish() override { return convert_(all_answers(*asked_, path_)); }
+
+  const std::string path_;
+  const duration timeout_;
+  const Convert convert_;
+  const std::shared_ptr<inquiry> asked_;
+};
+
+template <class Outcome, class Convert>
+std::shared_ptr<pending<Outcome>> begin_inquiry(std::shared_ptr<client_core> core, std::string path,
+                                                std::vector<request> what, duration timeout, Convert convert) {
+  return begin_call<inquiry_call<Outcome, Convert>>({}, std::move(core), std::move(path), std::move(what), timeout,
+                                                    std::move(convert));
+}
+
+/// Asks, and waits for the answers. Without the monitor. @returns as `inquiry::answers`
 std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,
                                           duration timeout, std::stop_token stop,
                                           if_missing missing = if_missing::tell);

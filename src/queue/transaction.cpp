@@ -10,6 +10,7 @@
 #include "queue/fenced_commit.hpp"
 #include "queue/inquiry.hpp"
 #include "session/transaction_size.hpp"
+#include "session/waiting_call.hpp"
 
 namespace latchkey {
 
@@ -64,25 +65,75 @@ struct transaction_steps {
                 given};
   }
 
-  /// Without a grant.
-  bool has_marker(duration timeout) const {
-    return inquire(*core, marker, {barrier(marker), {.kind = operation::get, .path = marker, .most_data = 0}}, timeout)
-               .back()
-               .code == reply_code::ok;
-  }
-
-  commit_result commit(duration timeout, bool releases) {
-    using enum commit_result::outcome;
-    if (!held) return {.what = !marker.empty() && has_marker(timeout) ? committed : lock_lost};
+  fenced_steps fenced(bool releases) const {
     fenced_steps what{.steps = {}, .marked = !marker.empty(), .releases = releases};
     if (what.marked) what.steps.push_back({.what = step::operation::create, .path = marker});
     what.steps.insert(what.steps.end(), steps.begin(), steps.end());
-    const auto begun = std::make_shared<fenced_commit>(held, std::move(what));
-    auto& monitor = core->monitor();
-    monitor.run([&] { begun->start(deadline_after(monitor.now(), timeout)); });
-    return begun->wait();
+    return what;
   }
 };
+
+namespace {
+
+/// Without a grant the marker alone tells.
+class commit_call final : public waiting_call<commit_result> {
+ public:
+  commit_call(const transaction_steps& what, duration timeout, bool releases)
+      : waiting_call{what.core}, marker_{what.marker}, timeout_{timeout} {
+    if (what.held) {
+      commit_ = std::make_shared<fenced_commit>(what.held, what.fenced(releases));
+    } else if (!marker_.empty()) {
+      const request marker{.kind = operation::get, .path = marker_, .most_data = 0};
+      asked_ = std::make_shared<inquiry>(core(), marker_, std::vector{barrier(marker_), marker});
+    }
+  }
+
+ private:
+  std::shared_ptr<wait_point> first() override {
+    auto& monitor = core().monitor();
+    monitor.run([&] {
+      const auto until = deadline_after(monitor.now(), timeout_);
+      if (commit_) commit_->start(until);
+      if (asked_) asked_->start(until);
+    });
+    if (commit_) return commit_->point();
+    return asked_ ? asked_->point() : nullptr;
+  }
+  /// What has been sent cannot be called back.
+  void stop() override {
+    if (commit_) commit_->stop_waiting();
+    if (asked_) asked_->cancel();
+  }
+  commit_result finish() override {
+    if (commit_) return commit_->finish();
+    const bool committed = asked_ && all_answers(*asked_, marker_).back().code == reply_code::ok;
+    return {.what = committed ? commit_result::outcome::committed : commit_result::outcome::lock_lost};
+  }
+
+  const std::string marker_;
+  const duration timeout_;
+  std::shared_ptr<fenced_commit> commit_;
+  std::shared_ptr<inquiry> asked_;
+};
+
+}  // namespace
+
+std::shared_ptr<pending<commit_result>> asynchronous::begin_to_commit(transaction& what,
+                                                                      std::chrono::nanoseconds timeout, bool releases) {
+  return begin_call<commit_call>({}, *what.steps_, timeout, releases);
+}
+
+std::shared_ptr<pending<stored_value>> asynchronous::begin_to_read(client& through, const std::string& path,
+                                                                   std::chrono::nanoseconds timeout) {
+  validate_path(path);
+  request what{.kind = operation::get, .path = through.core()->absolute(path), .most_data = all_data};
+  return begin_inquiry<stored_value>(through.core(), path, {std::move(what)}, time_to_answer(timeout),
+                                     [](std::vector<reply> answers) -> stored_value {
+                                       auto& found = answers.front();
+                                       if (found.code != reply_code::ok) return {};
+                                       return {true, std::move(found.data), found.stat.version};
+                                     });
+}
 
 }  // namespace detail
 
@@ -157,22 +208,15 @@ transaction& transaction::once(const std::string& marker) & {
 }
 
 commit_result transaction::commit(saturating<std::chrono::nanoseconds> timeout) {
-  return steps_->commit(timeout, false);
+  return await(detail::asynchronous::begin_to_commit(*this, timeout, false));
 }
 
 commit_result transaction::commit_and_release(saturating<std::chrono::nanoseconds> timeout) {
-  return steps_->commit(timeout, true);
+  return await(detail::asynchronous::begin_to_commit(*this, timeout, true));
 }
 
 stored_value read(client& through, const std::string& path, saturating<std::chrono::nanoseconds> timeout) {
-  detail::validate_path(path);
-  auto& core = *through.core();
-  auto answers = detail::inquire(
-      core, path, {{.kind = detail::operation::get, .path = core.absolute(path), .most_data = detail::all_data}},
-      detail::time_to_answer(timeout));
-  auto& found = answers.front();
-  if (found.code != detail::reply_code::ok) return {};
-  return {.exists = true, .data = std::move(found.data), .version = found.stat.version};
+  return await(detail::asynchronous::begin_to_read(through, path, timeout));
 }
 
 }  // namespace latchkey

@@ -168,6 +168,18 @@ class wait_list final : long_wait_source {
   waiter::line spare_;  // concluded ones, the oldest first
 };
 
+/// @returns where that call waits; null if it is concluded.
+inline std::shared_ptr<wait_point> point_of(const std::shared_ptr<waiter>& me) {
+  if (!me || me->what != waiter::outcome::waiting) return nullptr;
+  return {me, &me->point};
+}
+
+/// @returns whether it was granted. @throws what it failed with
+inline bool outcome_of(const waiter& me) {
+  if (me.what == waiter::outcome::failed) me.why->throw_it();
+  return me.what == waiter::outcome::granted;
+}
+
 /// Waits until `me` is concluded or `stop` is requested, which runs `cancel(me)` with the monitor held. Suspends the
 /// fiber, or blocks the thread. Without the monitor. @returns whether it was granted. @throws what it failed with
 template <class Cancel>
@@ -181,8 +193,7 @@ bool await(monitor& own, const std::shared_ptr<waiter>& me, std::stop_token stop
                                      }};
     me->point.wait();
   }
-  if (me->what == waiter::outcome::failed) me->why->throw_it();
-  return me->what == waiter::outcome::granted;
+  return outcome_of(*me);
 }
 
 /// A whole call: `enter(fiber, until)` with the monitor held, then the wait for the waiter that it returns.

@@ -19,6 +19,7 @@
 #include "session/option_check.hpp"
 #include "session/session_file.hpp"
 #include "session/simulated_servers.hpp"
+#include "session/waiting_call.hpp"
 
 namespace latchkey {
 namespace {
@@ -114,7 +115,55 @@ void destroy_unless_forked(detail::client_core* core) noexcept {
   detail::keep_for_ever({core, [](const void*) {}});
 }
 
+/// Waits for the connection, or the end of the client.
+class connection_call final : public detail::waiting_call<bool> {
+ public:
+  connection_call(std::shared_ptr<detail::client_core> core, detail::duration timeout)
+      : waiting_call{std::move(core)}, timeout_{timeout} {}
+
+ private:
+  std::shared_ptr<detail::wait_point> first() override {
+    auto& monitor = core().monitor();
+    return monitor.run([&]() -> std::shared_ptr<detail::wait_point> {
+      connected_ = core().session().connected();
+      if (core().failed() || connected_) return nullptr;
+      const auto self = std::static_pointer_cast<connection_call>(shared_from_this());
+      connection_ = core().when_connected([self] {
+        self->connected_ = self->core().session().connected();  // it may be lost again before the caller runs
+        self->stop();
+      });
+      timer_ = monitor.at(detail::deadline_after(monitor.now(), timeout_), [self] { self->stop(); });
+      return point_;
+    });
+  }
+  void stop() override { core().monitor().wake(point_); }
+  bool finish() override {
+    undo();
+    return core().monitor().run([this] {
+      if (core().failed()) core().failed()->throw_it();
+      return connected_;
+    });
+  }
+  void undo() noexcept override {
+    core().monitor().run_unless_forked([this] {
+      core().monitor().cancel(timer_);
+      core().forget_connected(connection_);
+    });
+  }
+
+  const detail::duration timeout_;
+  const std::shared_ptr<detail::wait_point> point_ = std::make_shared<detail::wait_point>();
+  detail::timer_id timer_;
+  std::uint64_t connection_ = 0;
+  bool connected_ = false;
+};
+
 }  // namespace
+
+std::shared_ptr<detail::pending<bool>> detail::asynchronous::begin_to_connect(client& which,
+                                                                              std::chrono::nanoseconds timeout) {
+  return begin_call<connection_call>({}, which.core(), timeout);
+}
 
 client::client(given_text<std::string> connect_string, client_options options) {
   const wiped_at_end left_over{options};
@@ -174,27 +223,7 @@ void client::close() {
 }
 
 bool client::wait_for_connection(saturating<std::chrono::nanoseconds> timeout) {
-  const auto waiter = std::make_shared<detail::wait_point>();
-  auto& monitor = core_->monitor();
-  detail::timer_id timer;
-  std::uint64_t connection = 0;
-  const auto connected = std::make_shared<bool>(false);  // it may be lost again before the caller runs
-  monitor.run([&] {
-    const auto wake = [&monitor, waiter, connected, core = core_.get()] {
-      *connected = *connected || core->session().connected();
-      monitor.wake(waiter);
-    };
-    if (core_->failed() || core_->session().connected()) return wake();
-    connection = core_->when_connected(wake);
-    timer = monitor.at(detail::deadline_after(monitor.now(), timeout), wake);
-  });
-  waiter->wait();
-  return monitor.run([&] {
-    monitor.cancel(timer);
-    core_->forget_connected(connection);
-    if (core_->failed()) core_->failed()->throw_it();
-    return *connected;
-  });
+  return await(detail::asynchronous::begin_to_connect(*this, timeout));
 }
 
 bool client::connected() const {

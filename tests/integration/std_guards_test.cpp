@@ -56,7 +56,7 @@ bool guarded_as_one_of(any_lockable& one, any_lockable& two) {
 }  // namespace
 
 TEST_SUITE("family exclusion") {
-  LATCHKEY_TEST_CASES("std's guards and algorithms take it", kind, family()) {
+  LATCHKEY_TEST_CASES("std's guards and algorithms take it", kind, blocking_family()) {
     client owner{servers().connect_string(), quick()};
     const auto one = kind.make(owner, fresh_path());
     const auto two = kind.make(owner, fresh_path());

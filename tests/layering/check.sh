@@ -59,7 +59,7 @@ function part(path) {
 
 # A recipe, or a header of many: one that includes them all, or writes their values.
 function is_recipe(path,    name) {
-  if (path ~ /^recipes\// || path == "include/latchkey/latchkey.hpp" || path == "include/latchkey/format.hpp") return 1
+  if (path ~ /^recipes\// || path ~ /^include\/latchkey\/(latchkey|format|async|asio|boost_asio)\.hpp$/) return 1
   if (path !~ /^include\/latchkey\/[^\/]*$/) return 0
   name = path
   sub(/^.*\//, "", name)
@@ -88,7 +88,8 @@ function check_include(token, quoted,    to, from_part, to_part, public_file, pr
     complain("the simulated ensemble knows sessions, not what is built on them: it must not include " to)
   if (from_part == "testcluster" && (to_part == "public" || to_part == "simulation" || to_part in rank || (token ~ /^latchkey\// && token !~ /^latchkey\/testing\//)))
     complain("the test cluster knows nothing of latchkey, but includes " token)
-  if (public_file && token !~ /^[a-z0-9_]+$/ && token !~ /^latchkey\// && !(file ~ /\/format\.hpp$/ && token ~ /^fmt\//))
+  if (public_file && token !~ /^[a-z0-9_]+$/ && token !~ /^latchkey\// && !(file ~ /\/format\.hpp$/ && token ~ /^fmt\//) &&
+      !(file ~ /\/asio\.hpp$/ && token ~ /^asio\//) && !(file ~ /\/boost_asio\.hpp$/ && token ~ /^boost\/(asio|system)\//))
     complain("a public header includes std and latchkey/ only, not " token)
 }
 

@@ -49,6 +49,13 @@ constinit const kind_of_lock lingering_mutex{"lingering mutex", make_lingering<m
 constinit const kind_of_lock lingering_writer{"lingering writer", make_lingering_writer};
 constinit const kind_of_lock lingering_reader{"lingering reader", make_lingering<testing::reader, shared_mutex_options>,
                                               make_lingering_writer};
+constinit const kind_of_lock awaited_mutex{"awaited mutex", make<in_coroutines<calls_of<mutex>>>};
+constinit const kind_of_lock awaited_fair{
+    .name = "awaited fair mutex", .make = make<in_coroutines<calls_of<fair_mutex>>>, .one_place_each = true};
+constinit const kind_of_lock awaited_writer{"awaited writer", make<in_coroutines<calls_of<shared_mutex>>>};
+constinit const kind_of_lock awaited_reader{"awaited reader", make<in_coroutines<calls_of_reader>>,
+                                            make<in_coroutines<calls_of<shared_mutex>>>};
+constinit const kind_of_lock awaited_key{"awaited key", make<in_coroutines<calls_of_key>>};
 }  // namespace kinds
 
 std::string name_of(const kind_of_lock* kind) { return kind->name; }
@@ -63,22 +70,45 @@ std::vector<taken_by> by_all_callers(const kinds_of_locks& locks) {
   return all;
 }
 
+std::vector<taken_by> by_coroutines(const kinds_of_locks& locks) {
+  std::vector<taken_by> all;
+  for (const auto* lock : locks) all.push_back({lock, callers::threads});
+  return all;
+}
+
 kinds_of_locks prompt_locks() {
   return {&kinds::plain, &kinds::reentrant, &kinds::fair, &kinds::writer, &kinds::reader};
 }
 
 std::vector<taken_by> prompt_kinds() { return by_all_callers(prompt_locks()); }
 
-std::vector<taken_by> exclusive() {
+namespace {
+
+std::vector<taken_by> together(std::vector<taken_by> some, const std::vector<taken_by>& others) {
+  some.insert(some.end(), others.begin(), others.end());
+  return some;
+}
+
+std::vector<taken_by> exclusive_blocking() {
   return by_all_callers({&kinds::plain, &kinds::reentrant, &kinds::fair, &kinds::candidate, &kinds::ticketed,
                          &kinds::writer, &kinds::keyed, &kinds::lingering_mutex, &kinds::lingering_writer,
                          &kinds::grouped, &kinds::any_of_one});
 }
 
+}  // namespace
+
+std::vector<taken_by> exclusive() {
+  return together(exclusive_blocking(), by_coroutines({&kinds::awaited_mutex, &kinds::awaited_fair,
+                                                       &kinds::awaited_writer, &kinds::awaited_key}));
+}
+
+std::vector<taken_by> blocking_family() {
+  return together(exclusive_blocking(), by_all_callers({&kinds::reader, &kinds::lingering_reader}));
+}
+
 std::vector<taken_by> family() {
-  auto all = exclusive();
-  for (const auto& each : by_all_callers({&kinds::reader, &kinds::lingering_reader})) all.push_back(each);
-  return all;
+  return together(exclusive(), together(by_all_callers({&kinds::reader, &kinds::lingering_reader}),
+                                        by_coroutines({&kinds::awaited_reader})));
 }
 
 }  // namespace latchkey::testing

@@ -72,6 +72,12 @@ extern const kind_of_lock any_of_one;  ///< the one lock of several, where there
 extern const kind_of_lock lingering_mutex;
 extern const kind_of_lock lingering_writer;
 extern const kind_of_lock lingering_reader;
+// Coroutines wait for them.
+extern const kind_of_lock awaited_mutex;
+extern const kind_of_lock awaited_fair;
+extern const kind_of_lock awaited_writer;
+extern const kind_of_lock awaited_reader;
+extern const kind_of_lock awaited_key;
 }  // namespace kinds
 
 using kinds_of_locks = std::vector<const kind_of_lock*>;
@@ -91,12 +97,17 @@ std::string name_of(const taken_by& kind);
 /// @returns each of `locks` with callers of each kind.
 std::vector<taken_by> by_all_callers(const kinds_of_locks& locks);
 
+/// @returns each of `locks` as coroutines wait for it, which the actor that calls is blocked by.
+std::vector<taken_by> by_coroutines(const kinds_of_locks& locks);
+
 /// @returns those that give their place up with the unlock, and can be called off at any time (a ticket's `enqueue()`
 /// waits for the place, however long that takes) ...
 kinds_of_locks prompt_locks();
 std::vector<taken_by> prompt_kinds();
 /// ... those of which one caller has the lock at a time ...
 std::vector<taken_by> exclusive();
+/// ... those that block who calls them ...
+std::vector<taken_by> blocking_family();
 /// ... and all.
 std::vector<taken_by> family();
 

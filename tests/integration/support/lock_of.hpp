@@ -10,12 +10,14 @@
 #include <string>
 #include <utility>
 
+#include <latchkey/async.hpp>
 #include <latchkey/fair_mutex.hpp>
 #include <latchkey/keyed_mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
 #include <latchkey/ticket.hpp>
 
 #include "bridge/wait_point.hpp"
+#include "coroutines.hpp"
 #include "support/family.hpp"
 #include "support/support.hpp"
 
@@ -78,22 +80,16 @@ class ticketed {
   fair_mutex lock_;
 };
 
-/// A key, whose guard belongs to the caller that has taken it.
-class keyed {
+/// A guard that belongs to the caller that has taken it, as a lock does.
+class owned_guard {
  public:
-  keyed(client& owner, const std::string& path)
-      : keys_{owner, path.substr(0, path.rfind('/'))}, key_{path.substr(path.rfind('/') + 1)} {}
-
-  void lock() { keep(keys_.lock(key_)); }
-  bool lock(std::stop_token stop) { return keep(keys_.lock(key_, std::move(stop))); }
-  bool try_lock() { return keep(keys_.try_lock(key_)); }
-  template <class Duration>
-  bool try_lock_for(Duration timeout, std::stop_token stop = {}) {
-    return keep(keys_.try_lock_for(key_, timeout, std::move(stop)));
-  }
-  template <class Time>
-  bool try_lock_until(Time time, std::stop_token stop = {}) {
-    return keep(keys_.try_lock_until(key_, time, std::move(stop)));
+  /// @pre the guard before has been released, or the lock would not have been taken
+  bool keep(guard taken) {
+    if (taken.grant() == grant{}) return false;
+    const std::lock_guard lock{mutex_};
+    held_ = std::move(taken);
+    owner_ = detail::current_fiber();
+    return true;
   }
   void unlock() noexcept {
     guard mine;
@@ -106,20 +102,120 @@ class keyed {
   }
 
  private:
-  /// @pre the guard before has been released, or the lock would not have been taken
-  bool keep(guard taken) {
-    if (taken.grant() == grant{}) return false;
-    const std::lock_guard lock{mutex_};
-    held_ = std::move(taken);
-    owner_ = detail::current_fiber();
-    return true;
-  }
-
-  keyed_mutex keys_;
-  const std::string key_;
   mutable std::mutex mutex_;
   guard held_;
   std::uint64_t owner_ = 0;
+};
+
+/// A key, whose guard belongs to the caller that has taken it.
+class keyed {
+ public:
+  keyed(client& owner, const std::string& path)
+      : keys_{owner, path.substr(0, path.rfind('/'))}, key_{path.substr(path.rfind('/') + 1)} {}
+
+  void lock() { held_.keep(keys_.lock(key_)); }
+  bool lock(std::stop_token stop) { return held_.keep(keys_.lock(key_, std::move(stop))); }
+  bool try_lock() { return held_.keep(keys_.try_lock(key_)); }
+  template <class Duration>
+  bool try_lock_for(Duration timeout, std::stop_token stop = {}) {
+    return held_.keep(keys_.try_lock_for(key_, timeout, std::move(stop)));
+  }
+  template <class Time>
+  bool try_lock_until(Time time, std::stop_token stop = {}) {
+    return held_.keep(keys_.try_lock_until(key_, time, std::move(stop)));
+  }
+  void unlock() noexcept { held_.unlock(); }
+  grant held() const { return held_.held(); }
+
+ private:
+  keyed_mutex keys_;
+  const std::string key_;
+  owned_guard held_;
+};
+
+// What coroutines wait for.
+template <class Lock>
+struct calls_of {
+  calls_of(client& owner, const std::string& path) : lock{owner, path} {}
+
+  auto acquire(auto where, std::stop_token stop) { return co_acquire(lock, where, std::move(stop)); }
+  auto try_acquire(auto where) { return co_try_acquire(lock, where); }
+  auto try_acquire_for(auto where, auto timeout, std::stop_token stop) {
+    return co_try_acquire_for(lock, where, timeout, std::move(stop));
+  }
+
+  Lock lock;
+};
+
+struct calls_of_reader {
+  calls_of_reader(client& owner, const std::string& path) : lock{owner, path} {}
+
+  auto acquire(auto where, std::stop_token stop) { return co_acquire_shared(lock, where, std::move(stop)); }
+  auto try_acquire(auto where) { return co_try_acquire_shared(lock, where); }
+  auto try_acquire_for(auto where, auto timeout, std::stop_token stop) {
+    return co_try_acquire_shared_for(lock, where, timeout, std::move(stop));
+  }
+
+  shared_mutex lock;
+};
+
+struct calls_of_key {
+  calls_of_key(client& owner, const std::string& path)
+      : lock{owner, path.substr(0, path.rfind('/'))}, key{path.substr(path.rfind('/') + 1)} {}
+
+  auto acquire(auto where, std::stop_token stop) { return co_acquire(lock, key, where, std::move(stop)); }
+  auto try_acquire(auto where) { return co_try_acquire(lock, key, where); }
+  auto try_acquire_for(auto where, auto timeout, std::stop_token stop) {
+    return co_try_acquire_for(lock, key, where, timeout, std::move(stop));
+  }
+
+  keyed_mutex lock;
+  const std::string key;
+};
+
+/// A lock that coroutines wait for, each for a caller, to which the guard belongs. They go on on threads of their own.
+template <class Calls>
+class in_coroutines {
+ public:
+  in_coroutines(client& owner, const std::string& path) : calls_{owner, path} {}
+
+  void lock() { held_.keep(acquire()); }
+  bool lock(std::stop_token stop) { return held_.keep(acquire(std::move(stop))); }
+  bool try_lock() { return held_.keep(try_acquire()); }
+  template <class Duration>
+  bool try_lock_for(Duration timeout, std::stop_token stop = {}) {
+    return held_.keep(await([&] { return calls_.try_acquire_for(threads().where(), timeout, stop); }));
+  }
+  template <class Time>
+  bool try_lock_until(Time time) {
+    return try_lock_for(time - Time::clock::now());
+  }
+  guard acquire() { return acquire(std::stop_token{}); }
+  guard acquire(std::stop_token stop) {
+    return await([&] { return calls_.acquire(threads().where(), stop); });
+  }
+  guard try_acquire() {
+    return await([this] { return calls_.try_acquire(threads().where()); });
+  }
+  template <class Duration>
+  guard try_acquire_for(Duration timeout) {
+    return await([&] { return calls_.try_acquire_for(threads().where(), timeout, {}); });
+  }
+  void unlock() noexcept { held_.unlock(); }
+  grant held() const { return held_.held(); }
+
+ private:
+  static pool& threads() {
+    static pool all;
+    return all;
+  }
+  template <class Begin>
+  static guard await(Begin begin) {
+    return awaited<guard>(std::move(begin)).get();
+  }
+
+  Calls calls_;
+  owned_guard held_;
 };
 
 /// A lock of type `Lock` as a value.

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Coroutines of a type that latchkey does not know, and where they go on.
+
+#include <condition_variable>
+#include <coroutine>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <latchkey/async.hpp>
+
+namespace latchkey::testing {
+
+/// A coroutine that runs when it is made, until it is over or destroyed.
+template <class Value>
+class job {
+ public:
+  struct promise_type {
+    job get_return_object() { return job{std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_value(Value what) { value = std::move(what); }
+    void unhandled_exception() { failed = std::current_exception(); }
+
+    std::optional<Value> value;
+    std::exception_ptr failed;
+  };
+
+  job(job&& other) noexcept : frame_{std::exchange(other.frame_, nullptr)} {}
+  job(const job&) = delete;
+  job& operator=(const job&) = delete;
+  ~job() { destroy(); }
+
+  bool over() const { return frame_.done(); }
+  /// @pre it is over. @throws what it has thrown
+  Value& value() {
+    if (frame_.promise().failed) std::rethrow_exception(frame_.promise().failed);
+    return *frame_.promise().value;
+  }
+  void destroy() {
+    if (const auto frame = std::exchange(frame_, nullptr)) frame.destroy();
+  }
+
+ private:
+  explicit job(std::coroutine_handle<promise_type> frame) : frame_{frame} {}
+
+  std::coroutine_handle<promise_type> frame_;
+};
+
+/// Keeps what is to go on until the test runs it, on its own thread. For coroutines that are taken step by step.
+class stepped {
+ public:
+  auto where() {
+    return [this](resumption next) {
+      const std::lock_guard lock{mutex_};
+      waiting_.push_back(std::move(next));
+      came_.notify_all();
+    };
+  }
+  std::size_t size() const {
+    const std::lock_guard lock{mutex_};
+    return waiting_.size();
+  }
+  /// Waits for one to come, for 30 s at most. @returns it.
+  resumption take() {
+    std::unique_lock lock{mutex_};
+    if (!came_.wait_for(lock, std::chrono::seconds{30}, [this] { return !waiting_.empty(); }))
+      throw std::runtime_error{"no coroutine was to go on within 30 s"};
+    auto next = std::move(waiting_.front());
+    waiting_.pop_front();
+    return next;
+  }
+  void step() { take()(); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable came_;
+  std::deque<resumption> waiting_;
+};
+
+/// Threads on which coroutines go on.
+class pool {
+ public:
+  explicit pool(std::size_t threads = 2) {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  }
+  pool(const pool&) = delete;
+  pool& operator=(const pool&) = delete;
+  ~pool() {
+    {
+      const std::lock_guard lock{mutex_};
+      over_ = true;
+    }
+    changed_.notify_all();
+    for (auto& each : threads_) each.join();
+  }
+
+  void post(std::function<void()> what) {
+    const std::lock_guard lock{mutex_};
+    posted_.push_back(std::move(what));
+    changed_.notify_one();
+  }
+  auto where() {
+    return [this](resumption next) { post(std::move(next)); };
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock{mutex_};
+    for (;;) {
+      changed_.wait(lock, [this] { return over_ || !posted_.empty(); });
+      if (posted_.empty()) return;
+      const auto next = std::move(posted_.front());
+      posted_.pop_front();
+      lock.unlock();
+      next();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> posted_;
+  bool over_ = false;
+  std::vector<std::thread> threads_;
+};
+
+/// A coroutine that owns itself.
+struct detached {
+  struct promise_type {
+    detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+/// Awaits what `begin` returns. @returns when it has come
+template <class Value, class Begin>
+std::future<Value> awaited(Begin begin) {
+  auto told = std::make_shared<std::promise<Value>>();
+  auto result = told->get_future();
+  [](Begin start, std::shared_ptr<std::promise<Value>> tell) -> detached {
+    try {
+      tell->set_value(co_await start());
+    } catch (...) {
+      tell->set_exception(std::current_exception());
+    }
+  }(std::move(begin), std::move(told));
+  return result;
+}
+
+}  // namespace latchkey::testing
