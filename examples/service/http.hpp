@@ -19,11 +19,10 @@ namespace bank {
 namespace http = boost::beast::http;
 namespace net = boost::asio;
 
-/// Serves HTTP/1.1, one request per connection. A POST may wait for a lock, so it is handled by one of 16 workers; the
-/// rest on the network thread, so that /health and /metrics answer even if all workers wait.
+/// Serves HTTP/1.1, one request per connection, all on one thread: a request that waits for a lock blocks none.
 class http_server {
  public:
-  using handler = std::function<answer(const std::string& method, const std::string& target)>;
+  using handler = std::function<net::awaitable<answer>(std::string method, std::string target)>;
 
   http_server(std::uint16_t port, handler handle) : handle_{std::move(handle)}, acceptor_{network_, {tcp::v4(), port}} {
     net::co_spawn(network_, accept(), net::detached);
@@ -56,9 +55,7 @@ class http_server {
     http::request<http::string_body> request;
     stream.expires_after(std::chrono::seconds{5});
     co_await http::async_read(stream, buffer, request, net::use_awaitable);
-    net::any_io_executor where = network_.get_executor();
-    if (request.method() == http::verb::post) where = workers_.get_executor();
-    const auto made = co_await net::co_spawn(where, handled(request), net::use_awaitable);
+    const auto made = co_await handle_(std::string{request.method_string()}, std::string{request.target()});
     http::response<http::string_body> response{static_cast<http::status>(made.status), request.version(), made.body};
     response.set(http::field::content_type, made.type);
     if (made.status == 409 || made.status == 503) response.set(http::field::retry_after, "1");
@@ -68,13 +65,8 @@ class http_server {
     co_await http::async_write(stream, response, net::use_awaitable);
   }
 
-  net::awaitable<answer> handled(const http::request<http::string_body>& request) {
-    co_return handle_(std::string{request.method_string()}, std::string{request.target()});
-  }
-
   handler handle_;
   net::io_context network_{1};
-  net::thread_pool workers_{16};
   tcp::acceptor acceptor_;
   std::jthread thread_;
 };

@@ -25,7 +25,7 @@ int main(int argc, char** argv) try {
   latchkey::client client{argv[1], {.label = "bank", .observer = std::ref(ensemble)}};
   bank::service service{client, ensemble, accounts, argv[3]};
   bank::http_server front{static_cast<std::uint16_t>(std::stoi(argv[2])),
-                          [&](const auto& method, const auto& target) { return service.handle(method, target); }};
+                          [&](auto method, auto target) { return service.handle(method, target); }};
   std::jthread nightly{[&](std::stop_token shutdown) { service.every_night(shutdown); }};
   bank::log("info", "serving", {{"port", front.port()}});
 

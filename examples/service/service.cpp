@@ -7,11 +7,17 @@
 #include <iostream>
 #include <syncstream>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <latchkey/boost_asio.hpp>
 #include <latchkey/queue_snapshot.hpp>
 
 #include <fmt/chrono.h>
 
 using namespace std::chrono_literals;
+using boost::asio::awaitable;
+using boost::asio::use_awaitable;
 using nlohmann::json;
 
 namespace bank {
@@ -43,64 +49,74 @@ service::service(latchkey::client& client, const reachability& ensemble, ledger&
       config_file_{std::move(config)},
       max_deposit_{read_max_deposit(config_file_)} {}
 
-answer service::handle(const std::string& method, const std::string& target) try {
-  return route(method, target);
-} catch (const std::exception& failure) {
-  log("error", "request failed", {{"target", target}, {"why", failure.what()}});
-  const auto* error = dynamic_cast<const latchkey::error*>(&failure);
-  if (error && error->code() == latchkey::errc::unreachable) return {503, text_of({{"error", "ensemble unreachable"}})};
-  return {500, text_of({{"error", "internal error, see the log"}})};
+awaitable<answer> service::handle(std::string method, std::string target) {
+  try {
+    co_return co_await route(method, target);
+  } catch (const std::exception& failure) {
+    log("error", "request failed", {{"target", target}, {"why", failure.what()}});
+    const auto* error = dynamic_cast<const latchkey::error*>(&failure);
+    if (error && error->code() == latchkey::errc::unreachable)
+      co_return answer{503, text_of({{"error", "ensemble unreachable"}})};
+    co_return answer{500, text_of({{"error", "internal error, see the log"}})};
+  }
 }
 
-answer service::route(const std::string& method, const std::string& target) {
+awaitable<answer> service::route(std::string method, std::string target) {
   const auto what = method + ' ' + target;
   // An id becomes part of a path: letters, digits and hyphens only.
   char id[33];
   char amount[16];
   int end = 0;  // of what was understood
   std::sscanf(what.c_str(), "POST /accounts/%32[A-Za-z0-9-]/deposit?amount=%15[0-9]%n", id, amount, &end);
-  if (end == std::ssize(what)) return deposit(id, std::stoll(amount));
+  if (end == std::ssize(what)) co_return co_await deposit(id, std::stoll(amount));
   std::sscanf(what.c_str(), "GET /accounts/%32[A-Za-z0-9-]%n", id, &end);
-  if (end == std::ssize(what)) return {200, text_of({{"balance", ledger_.balance(id)}})};
-  if (what == "POST /reload") return reload();
-  if (what == "GET /metrics") return {200, to_prometheus(client_.metrics()), "text/plain; version=0.0.4"};
-  if (what != "GET /health") return {404, text_of({{"error", "no such resource"}})};
+  if (end == std::ssize(what)) co_return answer{200, text_of({{"balance", ledger_.balance(id)}})};
+  if (what == "POST /reload") co_return co_await reload();
+  if (what == "GET /metrics") co_return answer{200, to_prometheus(client_.metrics()), "text/plain; version=0.0.4"};
+  if (what != "GET /health") co_return answer{404, text_of({{"error", "no such resource"}})};
   std::uint64_t waiting = 0;  // for locks that others hold, which is no illness
   for (const auto& group : client_.metrics().locks) waiting += group.waiting;
   const bool up = ensemble_.up;
-  return {up ? 200 : 503, text_of({{"ensemble", up ? "up" : "unreachable"}, {"waiting_calls", waiting}})};
+  co_return answer{up ? 200 : 503, text_of({{"ensemble", up ? "up" : "unreachable"}, {"waiting_calls", waiting}})};
 }
 
-answer service::deposit(const std::string& id, std::int64_t amount) {
+awaitable<answer> service::deposit(std::string id, std::int64_t amount) {
   const auto until = std::chrono::steady_clock::now() + patience;
-  const auto reading = config_.try_acquire_shared_until(until);  // a reload waits for this request
-  if (!reading) return locked(config_.path());
+  const auto reading = co_await async_try_acquire_shared_for(config_, patience, use_awaitable);
+  if (!reading) co_return co_await locked(config_.path());  // a reload waits for this request
   const auto limit = max_deposit(reading);
-  if (amount < 1 || amount > limit) return {422, text_of({{"error", "amount out of range"}, {"max_deposit", limit}})};
+  if (amount < 1 || amount > limit)
+    co_return answer{422, text_of({{"error", "amount out of range"}, {"max_deposit", limit}})};
 
   latchkey::mutex account{client_, "/locks/accounts/" + id, {.group = "accounts"}};
-  const auto held = account.try_acquire_until(until);
-  if (!held) return locked(account.path());
+  const auto left = until - std::chrono::steady_clock::now();
+  const auto held = co_await async_try_acquire_for(account, left, use_awaitable);
+  if (!held) co_return co_await locked(account.path());
   const auto balance = ledger_.balance(id) + amount;
-  if (!ledger_.write(id, balance, held.fence())) return {503, text_of({{"error", "lock lost, nothing written"}})};
+  if (!ledger_.write(id, balance, held.fence()))
+    co_return answer{503, text_of({{"error", "lock lost, nothing written"}})};
   log("info", "deposit", {{"account", id}, {"amount", amount}, {"fence", to_string(held.fence())}});
-  return {200, text_of({{"balance", balance}})};
+  co_return answer{200, text_of({{"balance", balance}})};
 }
 
-/// Says who holds a lock. If no server answers, this throws: a 503.
-answer service::locked(const std::string& path) {
+awaitable<answer> service::locked(std::string path) {
+  co_return co_await co_spawn(asking_, holders_of(std::move(path)), use_awaitable);
+}
+
+/// Says who holds a lock. Blocks, so it has a thread of its own. If no server answers, this throws: a 503.
+awaitable<answer> service::holders_of(std::string path) {
   const latchkey::queue_snapshot queue{client_, path, 1s};
   json holders = json::array();
   for (const auto& who : queue.holders())
     holders.push_back({{"label", who.label}, {"host", who.host}, {"pid", who.pid}});
-  return {409, text_of({{"error", "locked"}, {"lock", path}, {"holders", holders}})};
+  co_return answer{409, text_of({{"error", "locked"}, {"lock", path}, {"holders", holders}})};
 }
 
 /// Waits for the requests of all instances that use the old settings. Those that follow read the file again.
-answer service::reload() {
-  const auto writing = config_.try_acquire_for(patience);
-  if (!writing) return locked(config_.path());
-  return {200, text_of({{"max_deposit", read_max_deposit(config_file_)}})};
+awaitable<answer> service::reload() {
+  const auto writing = co_await async_try_acquire_for(config_, patience, use_awaitable);
+  if (!writing) co_return co_await locked(config_.path());
+  co_return answer{200, text_of({{"max_deposit", read_max_deposit(config_file_)}})};
 }
 
 /// Readers of one object share an entry of the queue. They have a new one if a writer came in between.

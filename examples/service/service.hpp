@@ -5,6 +5,10 @@
 
 #include <atomic>
 #include <filesystem>
+#include <utility>  // boost/asio/awaitable.hpp of 1.74 needs it
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include <latchkey/mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
@@ -42,8 +46,8 @@ class service {
   /// @param config a file that all instances read: {"max_deposit": 1000}
   service(latchkey::client& client, const reachability& ensemble, ledger& accounts, std::filesystem::path config);
 
-  /// Answers a request. Does not throw.
-  answer handle(const std::string& method, const std::string& target);
+  /// Answers a request. Does not throw. Blocks no thread: a request that waits for a lock is suspended.
+  boost::asio::awaitable<answer> handle(std::string method, std::string target);
 
   /// The nightly job: closes a day, account by account, and calls `print` for each. It leaves out what is closed
   /// already, so any instance may resume it.
@@ -53,10 +57,11 @@ class service {
   void every_night(std::stop_token shutdown);
 
  private:
-  answer route(const std::string& method, const std::string& target);
-  answer deposit(const std::string& id, std::int64_t amount);
-  answer reload();
-  answer locked(const std::string& path);
+  boost::asio::awaitable<answer> route(std::string method, std::string target);
+  boost::asio::awaitable<answer> deposit(std::string id, std::int64_t amount);
+  boost::asio::awaitable<answer> reload();
+  boost::asio::awaitable<answer> locked(std::string path);
+  boost::asio::awaitable<answer> holders_of(std::string path);
   std::int64_t max_deposit(const latchkey::guard& reading);
 
   latchkey::client& client_;
@@ -67,7 +72,8 @@ class service {
   const std::filesystem::path config_file_;
   std::mutex settings_;
   std::int64_t max_deposit_;
-  std::int64_t read_under_ = 0;  // the number of the entry in the queue of `config_`
+  std::int64_t read_under_ = 0;         // the number of the entry in the queue of `config_`
+  boost::asio::thread_pool asking_{1};  // waits for answers to what has no asynchronous form
 };
 
 }  // namespace bank

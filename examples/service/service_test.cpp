@@ -14,6 +14,10 @@
 
 #include "service.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
 using namespace std::chrono_literals;
 using latchkey::testing::simulated_ensemble;
 using nlohmann::json;
@@ -40,8 +44,14 @@ struct instance {
     while (!ensemble.up) std::this_thread::yield();  // until it has been told of the connection
   }
 
-  bank::answer post(const std::string& target) { return service.handle("POST", target); }
-  bank::answer get(const std::string& target) { return service.handle("GET", target); }
+  bank::answer post(const std::string& target) { return handle("POST", target); }
+  bank::answer get(const std::string& target) { return handle("GET", target); }
+  bank::answer handle(const std::string& method, const std::string& target) {
+    boost::asio::io_context thread;
+    auto made = co_spawn(thread, service.handle(method, target), boost::asio::use_future);
+    thread.run();
+    return made.get();
+  }
 };
 
 json body(const bank::answer& what) { return json::parse(what.body); }
