@@ -37,9 +37,11 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
       ++depth_;
       return true;
     }
+    const auto self = shared_from_this();  // the lock object may be destroyed while this waits
     if (!cohort_->acquire(timeout, std::move(stop))) return false;
     const std::lock_guard lock{mutex_};
     held_ = cohort_->held();
+    if (held_ == grant{}) throw_destroyed(path_);
     depth_ = 1;
     owner_ = me;
     return true;
@@ -51,10 +53,11 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
   }
 
   guard take_guard(duration timeout, std::stop_token stop) {
+    auto self = shared_from_this();
     if (!take(timeout, std::move(stop))) return {};
     const std::lock_guard lock{mutex_};
     if (++guards_ == depth_) cohort_->disown(0, held_);
-    return make_guard(shared_from_this(), held_, 0);
+    return make_guard(std::move(self), held_, 0);
   }
 
   bool unlock() noexcept {

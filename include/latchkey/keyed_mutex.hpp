@@ -155,11 +155,7 @@ class LATCHKEY_EXPORT keyed_mutex {
   /// @returns the guard of all: one grant, lost when one of the locks is
   /// @throws error bad_option for no keys, too many, or keys of different clients; too_large as `multi_lock`; otherwise
   /// as `lock(key)`
-  guard lock_all(const detail::key_list& keys) & {
-    auto held = take_all(keys.keys, {});
-    if (held.grant() == latchkey::grant{}) detail::throw_destroyed(root());
-    return held;
-  }
+  guard lock_all(const detail::key_list& keys) & { return take_all(keys.keys, {}); }
 
   /// As `lock_all(keys)`, until `stop` is requested. @returns the guard; an empty one if the locks were not taken.
   guard lock_all(const detail::key_list& keys, std::stop_token stop) & { return take_all(keys.keys, std::move(stop)); }

@@ -16,10 +16,8 @@
 
 namespace latchkey::detail {
 
-/// Throws `errc::lock_destroyed`.
-[[noreturn]] LATCHKEY_EXPORT void throw_destroyed(const std::string& path);
-
-/// The calls that take a lock. `Lock` provides `bool take(nanoseconds timeout, stop_token)`, `guard take_guard(...)` of
+/// The calls that take a lock. `Lock` provides `bool take(nanoseconds timeout, stop_token)`, which without a limit and a
+/// token takes it or throws, also if the lock object is destroyed meanwhile; `guard take_guard(...)` of
 /// the same, `begin_guard(...)` for those that wait without a thread (async.hpp), and `path()`.
 ///
 /// `acquire()` and its kin return a `guard`, which any thread may release. With `lock()` and its kin, and with the guards
@@ -42,9 +40,7 @@ template <class Lock>
 class lockable {
  public:
   /// Waits for the lock, through outages and lost sessions.
-  void lock() & {
-    if (!me().take(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
-  }
+  void lock() & { static_cast<void>(me().take(std::chrono::nanoseconds::max(), {})); }
 
   /// As `lock()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool lock(std::stop_token stop) & {
@@ -70,11 +66,7 @@ class lockable {
   }
 
   /// As `lock()`. @returns the guard.
-  guard acquire() & {
-    auto held = me().take_guard(std::chrono::nanoseconds::max(), {});
-    if (held.grant() == latchkey::grant{}) throw_destroyed(me().path());
-    return held;
-  }
+  guard acquire() & { return me().take_guard(std::chrono::nanoseconds::max(), {}); }
 
   /// As `lock(stop)`. @returns the guard; an empty one if the lock was not taken.
   guard acquire(std::stop_token stop) & { return me().take_guard(std::chrono::nanoseconds::max(), std::move(stop)); }
@@ -135,9 +127,7 @@ template <class Lock>
 class shared_lockable {
  public:
   /// Waits until no writer is ahead, through outages and lost sessions.
-  void lock_shared() & {
-    if (!me().take_shared(std::chrono::nanoseconds::max(), {})) throw_destroyed(me().path());
-  }
+  void lock_shared() & { static_cast<void>(me().take_shared(std::chrono::nanoseconds::max(), {})); }
 
   /// As `lock_shared()`, until `stop` is requested. @returns whether the lock was taken.
   [[nodiscard]] bool lock_shared(std::stop_token stop) & {
@@ -161,11 +151,7 @@ class shared_lockable {
   }
 
   /// As `lock_shared()`. @returns the guard.
-  guard acquire_shared() & {
-    auto held = me().take_shared_guard(std::chrono::nanoseconds::max(), {});
-    if (held.grant() == latchkey::grant{}) throw_destroyed(me().path());
-    return held;
-  }
+  guard acquire_shared() & { return me().take_shared_guard(std::chrono::nanoseconds::max(), {}); }
 
   /// As `lock_shared(stop)`. @returns the guard; an empty one if the lock was not taken.
   guard acquire_shared(std::stop_token stop) & {

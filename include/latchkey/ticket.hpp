@@ -76,8 +76,9 @@ class LATCHKEY_EXPORT ticket {
 
   /// Waits for the lock.
   /// @throws error as `ahead()`
-  /// @throws std::system_error operation_not_permitted when the ticket is spent, operation_canceled when `cancel()` has
-  ///         ended the wait, resource_deadlock_would_occur when the calling fiber holds the lock already
+  /// @throws std::system_error operation_not_permitted when the ticket is spent, or another call waits with it,
+  ///         operation_canceled when `cancel()` has ended the wait, resource_deadlock_would_occur when the calling fiber
+  ///         holds the lock already
   void wait();
 
   /// As `wait()`, until `stop` is requested. @returns whether the lock was taken.

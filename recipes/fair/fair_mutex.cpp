@@ -33,11 +33,7 @@ std::shared_ptr<detail::pending<guard>> fair_mutex::begin_guard(std::chrono::nan
 
 void fair_mutex::unlock() noexcept { line_->unlock(); }
 
-ticket fair_mutex::enqueue() & {
-  auto place = line_->enqueue(detail::duration::max(), {});
-  if (!place) detail::throw_destroyed(path_);
-  return ticket{std::move(place)};
-}
+ticket fair_mutex::enqueue() & { return ticket{line_->enqueue(detail::duration::max(), {})}; }
 
 std::optional<ticket> fair_mutex::enqueue_within(std::chrono::nanoseconds timeout, std::stop_token stop) {
   auto place = line_->enqueue(timeout, std::move(stop));

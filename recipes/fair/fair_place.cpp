@@ -85,12 +85,14 @@ std::shared_ptr<waiter> fair_place::begin_to_queue(std::uint64_t fiber, time_poi
 
 std::shared_ptr<waiter> fair_place::begin_to_queue_again(std::uint64_t fiber) {
   if (spent_) require_place();
+  require_no_call();
   give_up();
   return begin_to_queue(fiber);
 }
 
 std::shared_ptr<waiter> fair_place::begin_to_wait(std::uint64_t fiber, time_point until) {
   require_place();
+  require_no_call();
   line_->require_no_holder(fiber);
   await(line_->line_.add(fiber, until, *line_));
   auto me = caller_;
@@ -107,6 +109,13 @@ void fair_place::require_place() const {
   line_->require_open();
   if (failed_) failed_->throw_it();
   if (!entry_) place_lost().throw_it();
+}
+
+/// It would be forgotten.
+void fair_place::require_no_call() const {
+  if (!caller_) return;
+  throw std::system_error{std::make_error_code(std::errc::operation_not_permitted),
+                          line_->path_ + ": another call waits with this ticket; make one call at a time"};
 }
 
 failure fair_place::place_lost() const {

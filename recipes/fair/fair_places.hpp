@@ -114,6 +114,7 @@ class fair_place final : public place_listener, public std::enable_shared_from_t
   void fail(const failure& why);
   hold* holding() const noexcept;
   void require_place() const;
+  void require_no_call() const;
   failure place_lost() const;
 
   static constexpr auto none = static_cast<std::size_t>(-1);

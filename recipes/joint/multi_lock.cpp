@@ -23,6 +23,13 @@ detail::contender_kind kind_of(const lock_request& of) {
   throw error{errc::bad_option, "`how` is none of alone, read and write", of.path};
 }
 
+/// A null pointer is an empty text.
+std::vector<std::string> texts(std::initializer_list<const char*> given) {
+  std::vector<std::string> all;
+  for (const auto* each : given) all.emplace_back(each ? each : "");
+  return all;
+}
+
 }  // namespace
 
 std::vector<lock_request> multi_lock::each_alone(const std::vector<std::string>& paths) {
@@ -32,7 +39,7 @@ std::vector<lock_request> multi_lock::each_alone(const std::vector<std::string>&
 }
 
 multi_lock::multi_lock(client& owner, std::initializer_list<const char*> paths, multi_lock_options options)
-    : multi_lock{owner, each_alone({paths.begin(), paths.end()}), std::move(options)} {}
+    : multi_lock{owner, each_alone(texts(paths)), std::move(options)} {}
 
 multi_lock::multi_lock(client& owner, std::vector<lock_request> locks, multi_lock_options options) {
   std::vector<detail::group_member> members;

@@ -78,11 +78,7 @@ keyed_mutex::keyed_mutex(client& owner, given_text<std::string> root, keyed_opti
 
 keyed_mutex::~keyed_mutex() = default;
 
-guard keyed_mutex::lock(given_key key) & {
-  auto held = take(*key, std::chrono::nanoseconds::max(), {});
-  if (held.grant() == latchkey::grant{}) detail::throw_destroyed(path(key));
-  return held;
-}
+guard keyed_mutex::lock(given_key key) & { return take(*key, std::chrono::nanoseconds::max(), {}); }
 
 guard keyed_mutex::take_all(std::span<const std::string_view> keys, std::stop_token stop) {
   const auto table = tables_->of(keys);

@@ -32,12 +32,7 @@ class line_call : public waiting_call<guard> {
     me_->ends_by_itself = false;
     line_->cancel(me_);
   }
-  guard finish() override {
-    if (!me_ || !outcome_of(*me_)) return {};
-    auto held = line_->guard_of(holder_);
-    if (held.grant() == grant{}) throw_destroyed(line_->path());
-    return held;
-  }
+  guard finish() override { return me_ && outcome_of(*me_) ? line_->guard_of(holder_) : guard{}; }
   void undo() noexcept override {
     core().monitor().run_unless_forked([this] {
       if (me_ && me_->what == waiter::outcome::granted) line_->leave(holder_);

@@ -110,20 +110,34 @@ kept_by lock_line::what_keeps() {
 
 // To lock ----------
 
-bool lock_line::acquire(duration timeout, std::stop_token stop) {
-  return call(
-      core_->monitor(), timeout, std::move(stop), [this](auto fiber, auto until) { return enter(fiber, until); },
+/// The lock object may be destroyed while a call waits: `self` keeps this until the call has said so.
+bool lock_line::wait_for(duration timeout, std::stop_token stop, std::shared_ptr<lock_line>& self) {
+  const bool granted = call(
+      core_->monitor(), timeout, std::move(stop),
+      [&](auto fiber, auto until) {
+        auto me = enter(fiber, until);
+        if (me->what == waiter::outcome::waiting) self = shared_from_this();
+        return me;
+      },
       [this](const auto& who) { cancel(who); });
+  if (granted && shut_) throw_destroyed(path_);
+  return granted;
+}
+
+bool lock_line::acquire(duration timeout, std::stop_token stop) {
+  std::shared_ptr<lock_line> self;
+  return wait_for(timeout, std::move(stop), self);
 }
 
 guard lock_line::acquire_guard(duration timeout, std::stop_token stop) {
-  return acquire(timeout, std::move(stop)) ? guard_of_holder() : guard{};
+  std::shared_ptr<lock_line> self;
+  return wait_for(timeout, std::move(stop), self) ? guard_of_holder() : guard{};
 }
 
 guard lock_line::guard_of(std::uint64_t holder) {
   return core_->monitor().run([&] {
     auto* const mine = holding(holder);
-    if (!mine) return guard{};  // the lock object was destroyed meanwhile
+    if (!mine) throw_destroyed(path_);
     mine->guarded = true;
     return make_guard(shared_from_this(), mine->grant->as_grant(), mine->by);
   });

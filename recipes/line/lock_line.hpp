@@ -47,7 +47,7 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
   bool acquire(duration timeout, std::stop_token stop);
   /// As `acquire`. @returns its guard; an empty one if the lock was not taken.
   guard acquire_guard(duration timeout, std::stop_token stop);
-  /// @pre the caller has just taken it. @returns its guard.
+  /// @pre the caller has just taken it. @returns its guard. @throws error lock_destroyed meanwhile
   guard guard_of_holder() { return guard_of(words_.exclusive ? 0 : current_fiber()); }
   guard guard_of(std::uint64_t holder);
   /// Logs an error, and does nothing else, if the calling fiber does not hold the lock, or holds it with a guard.
@@ -131,9 +131,10 @@ class lock_line : public guarded, public std::enable_shared_from_this<lock_line>
   lock_counts& counts_;
   wait_list line_;
   lock_holders holders_;
-  bool shut_ = false;
+  std::atomic<bool> shut_ = false;  // read without the monitor by a call that has waited
 
  private:
+  bool wait_for(duration timeout, std::stop_token stop, std::shared_ptr<lock_line>& self);
   void leave(hold& mine);
 
   const wording& words_;

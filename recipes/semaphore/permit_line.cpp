@@ -140,13 +140,16 @@ std::optional<duration> permit_line::learn_number(std::uint32_t count, duration 
 }
 
 guard permit_line::acquire(std::uint32_t count, duration timeout, std::stop_token stop) {
+  auto self = shared_from_this();  // the semaphore may be destroyed while this waits
   const auto left = learn_number(count, timeout, stop);
   if (!left) return {};
   const auto mine = std::make_shared<wish>(wish{.count = count});
   const bool granted = call(
       core_->monitor(), *left, std::move(stop), [&](auto fiber, auto until) { return enter(fiber, until, mine); },
       [this](const auto& who) { cancel(who); });
-  return granted ? make_guard(shared_from_this(), std::move(mine->what), mine->holder) : guard{};
+  if (!granted) return {};
+  if (shut_) throw_destroyed(path_);
+  return make_guard(std::move(self), std::move(mine->what), mine->holder);
 }
 
 std::shared_ptr<pending<guard>> permit_line::begin_guard(std::uint32_t count, duration timeout, std::stop_token stop) {

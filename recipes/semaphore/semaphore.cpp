@@ -36,11 +36,7 @@ semaphore::semaphore(client& owner, given_text<std::string> path, std::uint32_t 
 
 semaphore::~semaphore() { line_->shut(); }
 
-guard semaphore::acquire(std::uint32_t count) & {
-  auto held = take(count, std::chrono::nanoseconds::max(), {});
-  if (held.grant() == grant{}) detail::throw_destroyed(path_);
-  return held;
-}
+guard semaphore::acquire(std::uint32_t count) & { return take(count, std::chrono::nanoseconds::max(), {}); }
 
 guard semaphore::take(std::uint32_t count, std::chrono::nanoseconds timeout, std::stop_token stop) {
   return line_->acquire(count, timeout, std::move(stop));

@@ -7,6 +7,7 @@
 #include <fmt/chrono.h>
 
 #include "base/log.hpp"
+#include "session/waiting_call.hpp"
 
 namespace latchkey::detail {
 namespace {

@@ -209,6 +209,8 @@ bool call(monitor& own, duration timeout, std::stop_token stop, Enter enter, Can
 
 /// @returns the failure of calls that use a lock object while it is destroyed.
 failure destroyed(const std::string& path);
+/// Throws that.
+[[noreturn]] void throw_destroyed(const std::string& path);
 
 /// Throws the failure of the client if it has one: closed, or refused by the ensemble.
 inline void require_working(const client_core& core, const std::string& path) {

@@ -15,6 +15,7 @@
 
 #include <latchkey/pending.hpp>
 
+#include "base/process.hpp"
 #include "bridge/wait_point.hpp"
 #include "session/client_core.hpp"
 
@@ -47,7 +48,7 @@ class waiting_call : public pending<Outcome>,
   }
 
   void abandon() noexcept final {
-    if (forked()) return;
+    if (forked()) return keep_for_ever(this->shared_from_this());  // it may be the last that refers to a lock object
     bool over = false;
     {
       const std::lock_guard lock{mutex_};

@@ -20,20 +20,17 @@
 #include <utility>
 
 #include "block_signals.hpp"
+#include "deadline.hpp"
 #include "unique_fd.hpp"
 
 namespace latchkey::testing {
 
 using namespace std::chrono_literals;
+using detail::deadline_after;
 using detail::unique_fd;
 using std::chrono::milliseconds;
 
 namespace {
-
-std::chrono::steady_clock::time_point deadline_after(milliseconds timeout) {
-  constexpr milliseconds longest = 20 * 24h;  // poll() takes an int
-  return std::chrono::steady_clock::now() + std::clamp<milliseconds>(timeout, 0ms, longest);
-}
 
 [[noreturn]] void fail(const std::string& what) { throw cluster_error(what + ": " + std::strerror(errno)); }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "connection.hpp"
+#include "deadline.hpp"
 #include "end_session.hpp"
 #include "link_proxies.hpp"
 #include "server_process.hpp"
@@ -84,7 +85,7 @@ struct ensemble::impl {
     for (int attempt = 1;; ++attempt) {
       launch_all();
       try {
-        const auto deadline = steady::now() + how.start_timeout;
+        const auto deadline = detail::deadline_after(how.start_timeout);
         for (std::size_t i = 0; i < how.servers; ++i) wait_until_serving(i, deadline);
         return;
       } catch (const cluster_error&) {
@@ -156,7 +157,7 @@ struct ensemble::impl {
   }
 
   bool expire(const session_credentials& session) const {
-    const auto deadline = steady::now() + how.start_timeout;
+    const auto deadline = detail::deadline_after(how.start_timeout);
     for (bool tried = false;; tried = true) {
       try {
         detail::end_session(at(wait_for_leader(deadline)).address(), session,
@@ -177,7 +178,7 @@ struct ensemble::impl {
   }
 
   std::unique_ptr<raw_client> client() const {
-    return std::make_unique<raw_client>(at(wait_for_leader(steady::now() + how.start_timeout)).address());
+    return std::make_unique<raw_client>(at(wait_for_leader(detail::deadline_after(how.start_timeout))).address());
   }
 
   const ensemble_options how;
@@ -191,6 +192,7 @@ struct ensemble::impl {
 
 ensemble::ensemble(ensemble_options how) {
   if (how.servers == 0) throw cluster_error("an ensemble needs at least one server");
+  if (how.tick < 1ms) throw cluster_error("ensemble_options::tick is below a millisecond");
   impl_ = std::make_unique<impl>(std::move(how));
   impl_->start_all();
 }
@@ -271,10 +273,12 @@ std::vector<std::size_t> ensemble::followers() const {
   return all;
 }
 
-std::size_t ensemble::wait_for_leader(milliseconds timeout) { return impl_->wait_for_leader(steady::now() + timeout); }
+std::size_t ensemble::wait_for_leader(milliseconds timeout) {
+  return impl_->wait_for_leader(detail::deadline_after(timeout));
+}
 
 void ensemble::wait_for_quorum(milliseconds timeout) {
-  const auto deadline = steady::now() + timeout;
+  const auto deadline = detail::deadline_after(timeout);
   for (;;) {
     try {
       write_through(address(impl_->wait_for_leader(deadline)), std::min<milliseconds>(probe_timeout, until(deadline)));
@@ -287,7 +291,7 @@ void ensemble::wait_for_quorum(milliseconds timeout) {
 }
 
 void ensemble::wait_until_serving(std::size_t server, milliseconds timeout) {
-  impl_->wait_until_serving(server, steady::now() + timeout);
+  impl_->wait_until_serving(server, detail::deadline_after(timeout));
 }
 
 void ensemble::isolate(std::size_t server, link_fault how) { impl_->hurtable_links().isolate(server, how); }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "connection.hpp"
+#include "deadline.hpp"
 
 namespace latchkey::testing {
 
@@ -75,7 +76,7 @@ std::optional<connection_info> parse_connection(std::string_view line) {
 }  // namespace
 
 std::string four_letter_words::ask(std::string_view word) const {
-  const auto deadline = detail::steady::now() + timeout_;
+  const auto deadline = detail::deadline_after(timeout_);
   detail::connection link{server_, deadline};
   link.write(word, deadline);
   auto answer = link.read_to_end(deadline);

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 
+#include "deadline.hpp"
 #include "latchkey/testing/wire.hpp"
 
 namespace latchkey::testing::detail {
@@ -41,7 +42,7 @@ class observations {
   template <class Condition>
   bool wait(std::chrono::milliseconds timeout, Condition holds) const {
     std::unique_lock lock{mutex_};
-    return changed_.wait_for(lock, timeout, [&] { return holds(*this); });
+    return changed_.wait_until(lock, detail::deadline_after(timeout), [&] { return holds(*this); });
   }
 
   std::map<opcode, std::uint64_t> requests;

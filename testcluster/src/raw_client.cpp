@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "connection.hpp"
+#include "deadline.hpp"
 #include "end_session.hpp"
 #include "jute.hpp"
 
@@ -68,7 +69,7 @@ std::string parent_of(std::string_view path) { return std::string{path.substr(0,
 struct raw_client::impl {
   impl(const endpoint& server, const session_credentials& session, const options& how)
       : request_timeout(how.request_timeout) {
-    const auto deadline = steady::now() + request_timeout;
+    const auto deadline = detail::deadline_after(request_timeout);
     const auto request = connect_request(session, how.session_timeout);
     // A session that is being made can get stuck, too (see free_stuck_request): another connection frees the server.
     std::vector<std::unique_ptr<detail::connection>> stuck;
@@ -98,7 +99,7 @@ struct raw_client::impl {
   std::string exchange(std::int32_t xid, const std::string& request) {
     if (broken) throw connection_failure("this raw client has lost its connection or is closed");
     broken = true;  // until the reply is here
-    const auto deadline = steady::now() + request_timeout;
+    const auto deadline = detail::deadline_after(request_timeout);
     link->write(request, deadline);
     while (true) {
       free_stuck_request(deadline);
@@ -250,7 +251,7 @@ std::chrono::milliseconds raw_client::session_timeout() const { return impl_->gr
 
 void detail::end_session(const endpoint& server, const session_credentials& session,
                          std::chrono::milliseconds timeout) {
-  const auto deadline = steady::now() + timeout;
+  const auto deadline = detail::deadline_after(timeout);
   connection link{server, deadline};
   constexpr std::chrono::milliseconds soon{1'000};
   link.write(connect_request(session, soon) + header(1, opcode::close_session).frame(), deadline);

@@ -72,6 +72,9 @@ int main(int argc, char** argv) {
   }
   add("turns_64", turns_64);
   add("turns_64_outside", turns_64_outside);
+  add("coroutine_turns_64", coroutine_turns_64);
+  add("pool_turns_64", pool_turns_64);
+  add("coroutines_10000", coroutines_10000);
   add("permit_free", permit_free);
   add("permits_8", permits_8);
   add("permit_turns", permit_turns);

@@ -89,6 +89,11 @@ rows = (
     Row("turns_64_outside", "the same with 8 contenders outside: the longest wait", "turns_64_outside", "longest_wait_in_turns", "turns", ("latchkey",),
         also=("rate", "grants_outside"), targets=(
         Target("nobody outside waits for more than 16 turns", "longest_wait_in_turns", "<=", 16),)),
+    Row("coroutine_turns_64", "64 coroutines of one io_context, one mutex", "coroutine_turns_64", "rate", "turns/s", ("latchkey",), targets=(
+        Target("at least 500 000 turns/s", "rate", ">=", 500_000),)),
+    Row("pool_turns_64", "the same with calls that block 64 threads of a pool", "pool_turns_64", "rate", "turns/s", ("latchkey",)),
+    Row("coroutines_10000", "10 000 waiting coroutines: memory of one, without its frame", "coroutines_10000", "bytes_per_waiter", "bytes", ("latchkey",), most_rounds=3, targets=(
+        Target("at most 1 KiB a coroutine", "bytes_per_waiter", "<=", 1024),)),
     Row("own_locks_256", "256 fibers of one session, a lock each", "own_locks_256", "rate", "cycles/s", five, counted=True, targets=(
         Target("at least 0.95 x the floor", "rate", ">=", 0.95, "floor"),
         Target("at least 1.25 x Curator", "rate", ">=", 1.25, "curator"))),

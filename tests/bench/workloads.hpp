@@ -67,6 +67,9 @@ figures turns_64_outside(clients& all, const route& to, double seconds);
 // Permits ----------
 figures permit_free(clients& all, const route& to, double seconds);
 figures permits_8(clients& all, const route& to, double seconds);
+figures coroutine_turns_64(clients& all, const route& to, double seconds);
+figures pool_turns_64(clients& all, const route& to, double seconds);
+figures coroutines_10000(clients& all, const route& to, double seconds);
 figures permit_turns(clients& all, const route& to, double seconds);
 
 // Waiters ----------

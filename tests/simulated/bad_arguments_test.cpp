@@ -106,6 +106,7 @@ TEST_CASE("a null pointer is no path, and no key") {
   keyed_mutex keys{owner, "/keys"};
   CHECK_THROWS_AS(static_cast<void>(keys.lock(none)), error);
   CHECK_THROWS_AS(keys.path(none), error);
+  CHECK(error_of([&] { multi_lock(owner, {"/a", none}); }) == errc::bad_path);
 }
 
 TEST_CASE("a null pointer among several keys is no key") {

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <latchkey/testing/ensemble.hpp>
+#include <latchkey/testing/proxy.hpp>
+#include <latchkey/testing/raw_client.hpp>
 
 #include "support.hpp"
 
@@ -91,6 +93,16 @@ TEST_CASE("a session can be ended from outside by its id alone, once") {
   CHECK_FALSE(servers.exists("/victim").has_value());
   CHECK_THROWS_AS(victim.exists("/"), connection_failure);
   CHECK_FALSE(servers.expire(victim.session()));
+}
+
+TEST_CASE("the longest time is no time that is over, and a tick of less than a millisecond is refused") {
+  auto& servers = three_servers();
+  servers.wait_for_quorum(std::chrono::milliseconds::max());
+  servers.wait_until_serving(0, std::chrono::milliseconds::max());
+  proxy network{servers.addresses()};
+  raw_client client{network.address(0)};
+  CHECK(network.wait_for_connected(true, std::chrono::milliseconds::max()));
+  CHECK_THROWS_AS(ensemble({.tick = std::chrono::milliseconds{-1}}), cluster_error);
 }
 
 TEST_CASE("session timeouts are as the options say") {
