@@ -12,11 +12,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <asio/associated_allocator.hpp>
 #include <asio/associated_executor.hpp>
@@ -39,6 +41,10 @@
 #include <asio/associated_cancellation_slot.hpp>
 #endif
 
+#ifdef LATCHKEY_ASIO_INCLUDED
+#error "latchkey: one file includes boost_asio.hpp or asio.hpp, not both"
+#endif
+#define LATCHKEY_ASIO_INCLUDED
 #define LATCHKEY_ASIO ::asio
 #define LATCHKEY_ASIO_FORM with_asio
 #define LATCHKEY_ASIO_ERROR ::asio::system_error

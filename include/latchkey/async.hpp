@@ -29,7 +29,7 @@
 namespace latchkey {
 
 /// Continues a coroutine that has waited. Call it once, on the executor where the coroutine is to go on. Does nothing if
-/// the coroutine has been destroyed meanwhile. Cheap to copy and to move.
+/// the coroutine was destroyed while it waited. Cheap to copy and to move; of the copies one is called.
 class LATCHKEY_EXPORT resumption {
  public:
   /// For latchkey's own use.
@@ -49,9 +49,10 @@ class LATCHKEY_EXPORT resumption {
 /// Where a coroutine goes on: a callable that is given a `resumption`, and hands it to an executor. With Boost.Asio's pool:
 /// `[&pool](auto next) { boost::asio::post(pool, std::move(next)); }`
 ///
-/// It is called once, from any thread: one of latchkey's, or one that releases the lock. It must not block, and it must not
-/// run what it is given before it returns: the coroutine would run on a thread that others wait for. An exception that
-/// leaves it ends the process (`std::terminate`).
+/// It is called at most once, not if there is nothing to wait for, and from any thread: one of latchkey's, or one that
+/// releases the lock. It must not block, and it must not run what it is given before it returns: the coroutine would run on
+/// a thread that others wait for. Nor should it destroy other coroutines that wait, which may wait for their own `where`. An
+/// exception that leaves it ends the process (`std::terminate`).
 template <class Where>
 concept resumer = std::move_constructible<Where> && std::invocable<Where&, resumption>;
 
@@ -128,7 +129,10 @@ inline constexpr auto one_try = std::chrono::nanoseconds::zero();  ///< as a tim
 ///
 /// Lifetime: the lock object may be destroyed while the coroutine waits, which throws `errc::lock_destroyed`; the client, which
 /// throws `errc::closed`. The coroutine may be destroyed while it is suspended, on its executor: the wait ends, and nothing
-/// stays behind. `where` is not used, nor being used, once this has returned or the coroutine was destroyed.
+/// stays behind. `where` is not used, nor being used, once this has returned or the coroutine was destroyed. While a
+/// coroutine waits with a ticket, other calls that wait with it are refused.
+///
+/// fork(): in the child, coroutines that wait do not go on. They may be destroyed there.
 ///
 /// @returns the guard; an empty one if stop was requested first
 /// @throws error as `detail::lockable`; those that are known at once, from the call, the others from `co_await`
@@ -194,6 +198,14 @@ auto co_try_acquire_for(semaphore& permits, std::uint32_t count, Where where,
   return detail::await_at(std::move(where),
                           detail::asynchronous::begin(permits, count, detail::timeout_of(timeout), std::move(stop)));
 }
+
+// Give it a whole number.
+template <detail::no_count Number, class... Args>
+void co_acquire(semaphore&, Number, Args&&...) = delete;
+template <detail::no_count Number, class... Args>
+void co_try_acquire(semaphore&, Number, Args&&...) = delete;
+template <detail::no_count Number, class... Args>
+void co_try_acquire_for(semaphore&, Number, Args&&...) = delete;
 
 /// As `co_acquire`: the lock of a key.
 template <resumer Where>

@@ -12,11 +12,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_executor.hpp>
@@ -39,6 +41,10 @@
 #include <boost/asio/associated_cancellation_slot.hpp>
 #endif
 
+#ifdef LATCHKEY_ASIO_INCLUDED
+#error "latchkey: one file includes boost_asio.hpp or asio.hpp, not both"
+#endif
+#define LATCHKEY_ASIO_INCLUDED
 #define LATCHKEY_ASIO ::boost::asio
 #define LATCHKEY_ASIO_FORM with_boost_asio
 #define LATCHKEY_ASIO_ERROR ::boost::system::system_error

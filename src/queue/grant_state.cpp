@@ -235,21 +235,24 @@ class end_call final : public waiting_call<bool> {
 
  private:
   std::shared_ptr<wait_point> first() override {
-    me_ = core().monitor().run([this] { return of_->begin_to_wait(); });
+    core().monitor().run([this] {
+      me_ = of_->begin_to_wait();
+      ended_ = !me_;
+    });
     return me_;
+  }
+  std::shared_ptr<wait_point> next() override {
+    ended_ = core().monitor().run([this] { return of_->end_wait(me_); });
+    return nullptr;
   }
   void stop() override {
     if (me_) core().monitor().wake(me_);
   }
-  bool finish() override {
-    return core().monitor().run([this] { return of_->end_wait(me_); });
-  }
-  void undo() noexcept override {
-    core().monitor().run_unless_forked([this] { of_->end_wait(me_); });
-  }
+  bool finish() override { return ended_; }
 
   const std::shared_ptr<grant_state> of_;
   std::shared_ptr<wait_point> me_;
+  bool ended_ = false;
 };
 
 }  // namespace
