@@ -41,7 +41,7 @@ class wait_point {
     virtual void run() noexcept = 0;
   };
   /// In place of `wait()`: `what` runs once it has been notified. @returns false if it has been: then `what` does not run.
-  LATCHKEY_EXPORT bool then(std::shared_ptr<continuation> what);
+  bool then(std::shared_ptr<continuation> what);
 
   /// Makes it as new. @pre no other reference is left: none waits or notifies
   void reset() noexcept;

@@ -39,10 +39,15 @@ latchkey=$(find "$work/root/usr/lib" -name 'liblatchkey.so.*.*.*')
 testcluster=$(find "$work/root/usr/lib" -name 'liblatchkey_testcluster.so.*.*.*')
 programs=("$work/root/usr/bin/latchkey-testcluster" "$work/root/usr/bin/latchkey")
 
-# Inline functions call throw_destroyed, and the simulated ensemble the other ones of detail, as it runs what is a thread
-# of a client elsewhere. The rest are constructors that take a part of latchkey.
+# Coroutines begin calls of `asynchronous`, which are `pending`; the simulated ensemble calls the other ones of detail, as it
+# runs what is a thread of a client elsewhere. The rest are constructors that take a part of latchkey.
 internal=$(nm --dynamic --demangle --defined-only "$latchkey" | cut -c20- | grep 'latchkey::detail' | sed 's/(.*//' | sort -u)
 expect "$internal" "latchkey::client::client
+latchkey::detail::asynchronous::begin_to_check
+latchkey::detail::asynchronous::begin_to_commit
+latchkey::detail::asynchronous::begin_to_connect
+latchkey::detail::asynchronous::begin_to_read
+latchkey::detail::asynchronous::begin_to_wait_for_end
 latchkey::detail::client_core::abandon
 latchkey::detail::client_core::post
 latchkey::detail::event_thread::post
@@ -53,14 +58,23 @@ latchkey::detail::monitor::refuse_call_from_inside
 latchkey::detail::monitor::refuse_child
 latchkey::detail::monitor::run_due
 latchkey::detail::shape_of
-latchkey::detail::throw_destroyed
 latchkey::detail::validate_path
 latchkey::detail::wait_point::notify
 latchkey::detail::wait_point::wait
 latchkey::detail::wait_point::~wait_point
 latchkey::detail::zookeeper_name[abi:cxx11]
 latchkey::guard::guard
-latchkey::ticket::ticket" "exported symbols with names of latchkey::detail"
+latchkey::ticket::ticket
+typeinfo for latchkey::detail::pending<bool>
+typeinfo for latchkey::detail::pending<latchkey::guard>
+typeinfo for latchkey::detail::pending<latchkey::ticket>
+typeinfo for latchkey::detail::pending_call
+typeinfo for latchkey::detail::pending_call::continuation
+typeinfo name for latchkey::detail::pending<bool>
+typeinfo name for latchkey::detail::pending<latchkey::guard>
+typeinfo name for latchkey::detail::pending<latchkey::ticket>
+typeinfo name for latchkey::detail::pending_call
+typeinfo name for latchkey::detail::pending_call::continuation" "exported symbols with names of latchkey::detail"
 internal=$(nm --dynamic --demangle --defined-only "$testcluster" | cut -c20- | sed -E 's/^(vtable|typeinfo( name)?) for //' |
   grep -E '^(latchkey::testing::detail|boost::asio)::' || true)
 expect "$internal" "" "internal symbols of the test cluster"
