@@ -35,7 +35,7 @@ class client;
 /// positive.
 /// @returns letters of "cdrwa", as of `acl_entry::permissions`; nothing if there is no such node.
 /// @throws error bad_path, unreachable, not_authorized (the list itself needs "r" or "a"), authentication_failed,
-///         data_lost, closed
+///         data_lost, closed; refused by a simulated ensemble, which has no access control lists
 LATCHKEY_EXPORT std::optional<std::string> permissions_of_anyone(
     client& through, const std::string& path, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 

@@ -134,6 +134,9 @@ inline constexpr auto one_try = std::chrono::nanoseconds::zero();  ///< as a tim
 ///
 /// fork(): in the child, coroutines that wait do not go on. They may be destroyed there.
 ///
+/// A whole program:
+/// @include coroutines.cpp
+///
 /// @returns the guard; an empty one if stop was requested first
 /// @throws error as `detail::lockable`; those that are known at once, from the call, the others from `co_await`
 template <detail::asynchronous_lock Lock, resumer Where>

@@ -4,6 +4,11 @@
 /// Waiting with Boost.Asio: `async_acquire(lock, token)` and its kin, with any completion token. Needs its headers, which
 /// latchkey itself does not use. One file includes this or asio.hpp, not both.
 
+#ifdef LATCHKEY_ASIO_INCLUDED
+#error "latchkey: one file includes boost_asio.hpp or asio.hpp, not both"
+#endif
+#define LATCHKEY_ASIO_INCLUDED
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -41,10 +46,6 @@
 #include <boost/asio/associated_cancellation_slot.hpp>
 #endif
 
-#ifdef LATCHKEY_ASIO_INCLUDED
-#error "latchkey: one file includes boost_asio.hpp or asio.hpp, not both"
-#endif
-#define LATCHKEY_ASIO_INCLUDED
 #define LATCHKEY_ASIO ::boost::asio
 #define LATCHKEY_ASIO_FORM with_boost_asio
 #define LATCHKEY_ASIO_ERROR ::boost::system::system_error

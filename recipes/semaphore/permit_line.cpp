@@ -52,11 +52,11 @@ class permit_call final : public line_call {
     return asked_->point();
   }
   std::shared_ptr<wait_point> next() override {
-    const auto asked = std::exchange(asked_, nullptr);
+    auto& monitor = core().monitor();
+    const auto asked = monitor.run([this] { return std::exchange(asked_, nullptr); });
     if (!asked) return nullptr;
     const auto read = asked->answers();
     if (!read || stopped()) return nullptr;
-    auto& monitor = core().monitor();
     monitor.run([&] { permits_->learn(read->front()); });
     return begin(time_left(timeout(), since_, monitor.now()));
   }

@@ -22,6 +22,7 @@ requeue = "src/queue/entry_requeue.cpp"
 peers = "src/session/peers.cpp"
 message = "src/session/peer_message.cpp"
 cohort = "recipes/line/cohort.cpp"
+waiting = "src/session/waiting_call.hpp"
 
 mutants = (
     # Who looks ahead.
@@ -190,6 +191,25 @@ mutants = (
            "end_left_session(each, to_others);", "static_cast<void>(to_others);"),
     Mutant("the session of a run is ended while processes of it live", "examples/command/run_sessions.cpp",
            "    if (!is_over(one, is_ours ? for_killing : std::chrono::milliseconds{0})) continue;\n", ""),
+
+    # Coroutines.
+    Mutant("a coroutine that was destroyed goes on", "include/latchkey/async.hpp",
+           "if (!call_->abandoned()) who_.resume();", "who_.resume();"),
+    Mutant("a coroutine goes on beside the call that has told it", waiting,
+           "  Outcome result() final {\n    await_continuation();\n", "  Outcome result() final {\n"),
+    Mutant("what was granted to a coroutine that was destroyed stays held", waiting,
+           "    over ? undo() : cancel();\n", "    if (!over) cancel();\n"),
+    Mutant("the wait of a coroutine that was destroyed goes on", waiting,
+           "    over ? undo() : cancel();\n", "    if (over) undo();\n"),
+    Mutant("what is granted after its coroutine was destroyed stays held", waiting, "    if (left) return undo();\n", ""),
+    Mutant("an operation of a context that is being destroyed begins", "include/latchkey/asio_form.inc",
+           "    if (over_) return false;\n", ""),
+    Mutant("an operation that nobody keeps holds its lock", "include/latchkey/asio_form.inc",
+           "    if (call_) call_->abandon();\n  }\n\n  template", "  }\n\n  template"),
+    Mutant("a lock that is granted while its object is destroyed is handed out", "recipes/line/lock_line.cpp",
+           "    if (!mine) throw_destroyed(path_);\n", "    if (!mine) return guard{};\n"),
+    Mutant("two calls wait with one ticket", "recipes/fair/fair_place.cpp",
+           "require_no_call() const {\n  if (!caller_) return;\n", "require_no_call() const {\n  return;\n"),
 
     # The command under a lock.
     Mutant("the guard has no margin", "examples/command/guard.cpp",

@@ -29,13 +29,18 @@ def configured():
 
 
 def of_user():
-    """One program that includes all public headers, and those that a user may write."""
+    """Programs that include all public headers, one with each Asio, and those that a user may write."""
     work.mkdir(parents=True, exist_ok=True)
     folders = [source / "include", source / "testcluster/include"]
     headers = sorted(str(path.relative_to(folder)) for folder in folders for path in folder.rglob("*.hpp"))
-    (work / "all.cpp").write_text("".join(f"#include <{header}>\n" for header in headers))
+    asio = ["latchkey/asio.hpp", "latchkey/boost_asio.hpp"]  # a file has one of them
+    programs = []
+    for mine in asio:
+        programs.append(work / f"all_with_{pathlib.Path(mine).stem}.cpp")
+        included = [header for header in headers if header == mine or header not in asio]
+        programs[-1].write_text("".join(f"#include <{header}>\n" for header in included))
     warnings = "-Wall -Wextra -Wpedantic -Wconversion -Wshadow".split()
-    for program in [work / "all.cpp", *sorted((source / "tests/package/consumer").glob("*.cpp"))]:
+    for program in [*programs, *sorted((source / "tests/package/consumer").glob("*.cpp"))]:
         yield [compiler, f"-std=c++{standard}", *warnings, *(f"-I{folder}" for folder in folders), str(program)], work
 
 

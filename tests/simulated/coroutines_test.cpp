@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <coroutine>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
@@ -105,6 +107,48 @@ std::vector<other_lock> others(client& owner, const std::string& path) {
        [keys] { *keys = nullptr; }});
   return all;
 }
+
+/// A coroutine that begins when it is awaited, and goes on with who awaits it by symmetric transfer, as cppcoro's task does.
+class lazy {
+ public:
+  struct promise_type {
+    struct to_caller {
+      bool await_ready() noexcept { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> ended) noexcept {
+        return ended.promise().caller;
+      }
+      void await_resume() noexcept {}
+    };
+    lazy get_return_object() { return lazy{std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    to_caller final_suspend() noexcept { return {}; }
+    void return_value(guard what) { value = std::move(what); }
+    void unhandled_exception() { std::terminate(); }
+
+    std::coroutine_handle<> caller;
+    guard value;
+  };
+
+  lazy(const lazy&) = delete;
+  lazy& operator=(const lazy&) = delete;
+  ~lazy() { frame_.destroy(); }
+
+  bool await_ready() noexcept { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
+    frame_.promise().caller = caller;
+    return frame_;
+  }
+  guard await_resume() { return std::move(frame_.promise().value); }
+
+ private:
+  explicit lazy(std::coroutine_handle<promise_type> frame) : frame_{frame} {}
+
+  std::coroutine_handle<promise_type> frame_;
+};
+
+lazy takes(mutex& lock, stepped& at) { co_return co_await co_acquire(lock, at.where()); }
+
+job<guard> takes_by_another(mutex& lock, stepped& at) { co_return co_await takes(lock, at); }
 
 /// Somebody has the lock, and a coroutine of each kind is to have it.
 template <class Callable>
@@ -504,11 +548,29 @@ TEST_CASE("a coroutine commits, reads, asks about a sequencer, and waits for the
   CHECK(value_of(commits(none)).what == commit_result::outcome::lock_lost);
 }
 
-TEST_CASE("thousands of coroutines take turns on two threads, in order, and none is left") {
-  constexpr int many = 5000;
+TEST_CASE("a coroutine that awaits another one which waits goes on by symmetric transfer, or ends with it") {
   simulated_ensemble ensemble;
   client owner{ensemble};
   mutex lock{owner, "/m"};
+  stepped at;
+  auto held = lock.acquire();
+  auto first = takes_by_another(lock, at);
+  auto gone = takes_by_another(lock, at);
+  gone.destroy();
+  held.release();
+  at.step();
+  REQUIRE(first.over());
+  CHECK(first.value());
+  first.value().release();
+  CHECK(lock.try_lock());
+  lock.unlock();
+}
+
+template <class Lock>
+void take_turns(int many) {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  Lock lock{owner, "/m"};
   pool threads;
   std::vector<int> order;
   std::vector<std::future<bool>> all;
@@ -516,7 +578,7 @@ TEST_CASE("thousands of coroutines take turns on two threads, in order, and none
   for (int i = 0; i < many; ++i) {
     auto told = std::make_shared<std::promise<bool>>();
     all.push_back(told->get_future());
-    [](mutex& what, pool& where, std::vector<int>& list, int number,
+    [](Lock& what, pool& where, std::vector<int>& list, int number,
        std::shared_ptr<std::promise<bool>> tell) -> detached {
       auto mine = co_await co_acquire(what, where.where());
       list.push_back(number);
@@ -529,8 +591,14 @@ TEST_CASE("thousands of coroutines take turns on two threads, in order, and none
   bool each = true;
   for (auto& one : all) each = one.get() && each;
   CHECK(each);
-  REQUIRE(order.size() == many);
+  REQUIRE(std::ssize(order) == many);
   CHECK(std::is_sorted(order.begin(), order.end()));
+  CHECK(queued(ensemble, "/m", 0));
+}
+
+TEST_CASE("thousands of coroutines have a lock on two threads, in order, and none is left") {
+  take_turns<mutex>(10'000);
+  take_turns<fair_mutex>(10'000);
 }
 
 TEST_CASE("a grant, a stop request, the end of the coroutine and the end of the client may come at once") {

@@ -102,6 +102,7 @@ void history::add_object(unsigned client, unsigned lock) {
     who.object = &object;
     who.fiber = actors_.size();
     who.calls_left = plan_.calls;
+    who.awaits = plan_.awaited > 0 && time_.random().chance(plan_.awaited);
     think(who);
   }
 }
@@ -190,8 +191,9 @@ void history::observe() {
   queues_.catch_up();
   if (plan_.operators) observe_operators();
   if (!commits_.empty()) observe_commits();
+  while (finish_calls()) {  // one that is destroyed passes the lock on
+  }
   for (const auto& each : actors_) {
-    if (each->call && each->call->what != detail::waiter::outcome::waiting) finish_call(*each);
     if (each->held != grant{}) look_at_hold(*each);
     if (each->held.valid_until() <= time_.now()) continue;
     for (std::size_t i = 0; i < each->nodes.size(); ++i) {
@@ -199,6 +201,19 @@ void history::observe() {
       log_.grants[each->grant_number + i].last_valid_at = time_.now();
     }
   }
+}
+
+/// @returns whether there was one.
+bool history::finish_calls() {
+  bool any = false;
+  for (const auto& each : actors_) {
+    const bool concluded = each->call && each->call->what != detail::waiter::outcome::waiting;
+    const bool awaited = each->awaited && each->ended.at;
+    if (concluded) finish_call(*each);
+    if (awaited) finish_await(*each);
+    any = any || concluded || awaited;
+  }
+  return any;
 }
 
 bool history::all_done() const {
@@ -225,7 +240,10 @@ const history_log& history::run() {
   auto patience = plan_.timeout * 6 + calls * (plan_.longest_hold + plan_.longest_thought * 2 + 200ms);
   if (plan_.weather.lose_every > duration::zero()) patience += calls * plan_.long_wait * 4;  // they look ever later
   step_until(time_.now() + patience, [this] { return all_done(); });
-  for (const auto& each : actors_) each->call = nullptr;  // who still waits has waited too long
+  for (const auto& each : actors_) {  // who still waits has waited too long
+    each->call = nullptr;
+    if (each->awaited) std::exchange(each->awaited, nullptr)->abandon();
+  }
   step_until(time_.now() + plan_.timeout * 3, [] { return false; });
   // What keeps the lease ready is never done, but soon answered.
   step_until(time_.now() + plan_.timeout, [this] {

@@ -53,13 +53,22 @@ class history final : queue_watcher {
   };
   /// What a call is for.
   enum class wish { lock, place, downgrade };
+  struct awaited_end final : detail::pending_call::continuation {
+    const simulation* clock = nullptr;
+    std::optional<time_point> at;
+    void run() noexcept override { at = clock->now(); }
+  };
   struct actor {
     lock_object* object = nullptr;
     std::uint64_t fiber = 0;
     unsigned calls_left = 0;
     wish what{};
     detail::contender_kind mode{};
-    simulated_lock::call call;  // while it waits
+    simulated_lock::call call;                        // while it waits
+    bool awaits = false;                              // it is a coroutine
+    std::shared_ptr<detail::pending<guard>> awaited;  // while that waits
+    awaited_end ended;                                // of that
+    guard own;                                        // of a coroutine, while it holds
     std::size_t call_number = 0;
     simulated_lock::place place;                    // that it keeps
     std::shared_ptr<detail::lease> place_of_lease;  // of the session when it got it
@@ -93,8 +102,13 @@ class history final : queue_watcher {
   void give_up_place(actor& who);
   void begin(actor& who, call_record call, const std::function<simulated_lock::call()>& enter);
   void cancel_later(actor& who);
-  detail::time_point draw_end(call_record& call);
+  duration draw_timeout(call_record& call);
+  void await(actor& who, call_record call, duration timeout);
+  void destroy_later(actor& who);
+  void finish_await(actor& who);
+  void settle(const actor& who);
   void finish_call(actor& who);
+  bool finish_calls();
   void on_granted(actor& who);
   void on_refused(actor& who);
   void on_failed(actor& who, const detail::failure& why);

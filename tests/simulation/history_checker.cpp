@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "exclusion/overlap.hpp"
@@ -159,7 +160,8 @@ void check_holds(const grants_in_order& grants, complaints& found) {
     if (each->outstayed) found.push_back(fmt::format("hold: {}, valid for too long", name(*each)));
     if (!each->ended_at) continue;
     if (each->max_hold == detail::duration::zero() || *each->ended_at < each->granted_at + each->max_hold) {
-      found.push_back(fmt::format("hold: {}, said to be held too long before its time was over", name(*each)));
+      found.push_back(fmt::format("hold: {}, said to be held too long {} before its time was over", name(*each),
+                                  each->granted_at + each->max_hold - *each->ended_at));
     }
   }
 }

@@ -34,7 +34,7 @@ void history::begin_grant(actor& who) {
   auto& random = time_.random();
   auto& object = *who.object;
   const auto before = who.what == wish::downgrade ? std::optional{who.grant_number} : std::nullopt;
-  who.held = object.handle.current(who.fiber, who.mode);
+  who.held = who.awaits ? who.own.grant() : object.handle.current(who.fiber, who.mode);
   who.nodes.clear();
   who.grant_number = log_.grants.size();
   for (const auto& [lock, kind] : locks_of(who)) record_grant(who, lock, kind, before);
@@ -44,7 +44,7 @@ void history::begin_grant(actor& who) {
   if (interest < 2) who.held.stop_token();  // somebody wants to be told
   if (interest == 2) who.held.asked_to_release();
   if (interest == 3) who.held.stop_token(object.handle.client().core()->lease_keeper().longest_warning());
-  const bool downgrade = who.mode == contender_kind::write && random.chance(object.plan->downgrades);
+  const bool downgrade = who.mode == contender_kind::write && !who.awaits && random.chance(object.plan->downgrades);
   const bool commits = plan_.commits > 0 && random.chance(plan_.commits);
   if (commits) commit_later(who);
   const bool releases = plan_.commits > 0 && !downgrade && random.chance(plan_.commits);
@@ -66,6 +66,8 @@ void history::record_grant(actor& who, unsigned lock, contender_kind kind, std::
   grant.fence = who.held.fence();
   grant.granted = grant.last_valid = time_.steps();
   grant.granted_at = grant.last_valid_at = time_.now();
+  if (who.awaits)
+    grant.granted_at = detail::grant_state::of(who.held)->since();  // a moment before its result was taken
   grant.held_from = time_.resumes_at(object.handle.client().process());
   grant.turns = object.handle.settings().turns;
   grant.permits = log_.calls[who.call_number].permits;

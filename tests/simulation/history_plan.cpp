@@ -184,6 +184,7 @@ history_plan history_plan::draw(std::uint64_t seed) {
   if (random.below(3) == 0) stall_leaders(plan, random);
   if (kind != 2 && random.below(4) == 0) plan.weather.look_up = {.slow = 0.5, .slowest = plan.timeout * 2};
   plan.a_client_dies = !plan.a_client_closes && random.below(4) == 0;
+  if (random.below(3) == 0) plan.awaited = random.coin() ? 1 : 0.5;
   return plan;
 }
 

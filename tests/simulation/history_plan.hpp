@@ -51,6 +51,7 @@ struct history_plan {
   bool a_client_dies = false;  ///< and its process is started again, with its session file
   fault_plan weather;
   double careless = 0;  ///< how many clients have a user who repeats, without waiting, what can be repeated
+  double awaited = 0;   ///< how many callers are coroutines, some of which are destroyed while they wait
   double direct = 0;    ///< how many clients have a port, and how many of their lock objects hand off directly
   datagram_plan datagrams;
 

@@ -47,21 +47,23 @@ void history::begin_call(actor& who) {
   if (lock.settings().family == lock_family::shared) {
     who.mode = random.chance(who.object->plan->readers) ? contender_kind::read : contender_kind::write;
   }
-  if (lock.settings().family == lock_family::fair && random.chance(plan_.kept)) {
+  if (lock.settings().family == lock_family::fair && !who.awaits && random.chance(plan_.kept)) {
     who.place = lock.make_place();
     return take_place(who, false);
   }
   who.what = wish::lock;
   call_record call;
-  const auto until = draw_end(call);
+  const auto timeout = draw_timeout(call);
   // An operator's deletion is told by one node: then each has one.
   const auto most = plan_.operators ? 1 : lock.settings().permits;
   if (most > 1) call.permits = static_cast<std::uint32_t>(1 + random.below(most));
+  if (who.awaits) return await(who, call, timeout);
+  const auto until = detail::end_of_call(timeout, time_.now());
   begin(who, call, [&] { return lock.enter(who.fiber, who.mode, until, call.permits); });
   cancel_later(who);
 }
 
-detail::time_point history::draw_end(call_record& call) {
+duration history::draw_timeout(call_record& call) {
   auto& random = time_.random();
   const auto kind = random.below(10);
   auto timeout = duration::max();
@@ -73,7 +75,60 @@ detail::time_point history::draw_end(call_record& call) {
     timeout = random.between(1ms, plan_.timeout);
     call.deadline = time_.now() + timeout;
   }
-  return detail::end_of_call(timeout, time_.now());
+  return timeout;
+}
+
+// Coroutines ----------
+
+void history::await(actor& who, call_record call, duration timeout) {
+  who.ended.clock = &time_;
+  who.ended.at.reset();
+  begin(who, call, [&] {
+    who.awaited = who.object->handle.begin(who.mode, timeout, call.permits);
+    if (!who.awaited->then(who.ended)) who.ended.run();
+    return simulated_lock::call{};
+  });
+  // Its time has begun within, and its process may have been stopped as it read the clock.
+  auto& deadline = log_.calls[who.call_number].deadline;
+  const auto begun = std::max(time_.now(), time_.resumes_at(who.object->handle.client().process()));
+  if (deadline != detail::never) deadline = begun + (call.once ? plan_.timeout : timeout);
+  destroy_later(who);
+}
+
+/// Or its wait is stopped.
+void history::destroy_later(actor& who) {
+  if (who.done || !who.awaited || !time_.random().chance(plan_.impatient)) return;
+  as_user(who.object->handle.client(), time_.random().between({}, plan_.timeout), [this, &who, waiting = who.awaited] {
+    if (who.awaited != waiting) return;
+    log_.calls[who.call_number].cancelled = true;
+    if (time_.random().coin()) return waiting->cancel();
+    if (listener_) tell(fmt::format("caller {} is destroyed", who.fiber));
+    settle(who);
+    std::exchange(who.awaited, nullptr)->abandon();
+    log_.calls[who.call_number].what = call_record::outcome::refused;
+    on_refused(who);
+  });
+}
+
+void history::finish_await(actor& who) {
+  settle(who);
+  auto& call = log_.calls[who.call_number];
+  const auto awaited = std::exchange(who.awaited, nullptr);
+  if (time_.random().below(8) == 0) {
+    if (listener_) tell(fmt::format("caller {} is destroyed before it goes on", who.fiber));
+    awaited->abandon();
+    call.cancelled = true;
+    call.what = call_record::outcome::refused;
+    return on_refused(who);
+  }
+  try {
+    who.own = awaited->result();
+  } catch (const error& failed) {
+    return on_failed(who, {static_cast<errc>(failed.code().value()), failed.what(), {}});
+  }
+  const bool taken = who.own.grant() != grant{};
+  call.what = taken ? call_record::outcome::granted : call_record::outcome::refused;
+  taken ? on_granted(who) : on_refused(who);
 }
 
 void history::cancel_later(actor& who) {
@@ -112,15 +167,22 @@ void history::begin(actor& who, call_record call, const std::function<simulated_
   }
 }
 
-void history::finish_call(actor& who) {
+/// A call of it has ended.
+void history::settle(const actor& who) {
   auto& call = log_.calls[who.call_number];
-  const auto settled = std::exchange(who.call, nullptr);
   // Who was stopped is excused until it runs again.
   const auto resumed = time_.resumed_at(who.object->handle.client().process());
-  call.finished_at = std::max(time_.now(), resumed);  // it may have been stopped within the call
+  call.finished_at = std::max(who.awaits && who.ended.at ? *who.ended.at : time_.now(),
+                              resumed);  // it may have been stopped within the call
   // A try asks the ensemble then, and may need a proof; no time of its own ends it.
   const auto excused = call.once && resumed > call.entered_at ? resumed + plan_.timeout : resumed;
   call.deadline = std::max(call.deadline, excused);
+}
+
+void history::finish_call(actor& who) {
+  auto& call = log_.calls[who.call_number];
+  const auto settled = std::exchange(who.call, nullptr);
+  settle(who);
   switch (settled->what) {
     case outcome::waiting:
       break;
@@ -219,7 +281,7 @@ void history::wait_for_place(actor& who) {
     }
     who.what = wish::lock;
     call_record call;
-    const auto until = draw_end(call);
+    const auto until = detail::end_of_call(draw_timeout(call), time_.now());
     begin(who, call, [&] { return who.object->handle.wait(who.place, who.fiber, until); });
     cancel_later(who);
   });
@@ -244,7 +306,7 @@ void history::unlock(actor& who) {
   who.held = {};
   who.nodes.clear();
   who.place = nullptr;
-  who.object->handle.leave(who.fiber, who.mode);
+  who.awaits ? who.own.release() : who.object->handle.leave(who.fiber, who.mode);
   think(who);
 }
 

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "recipes/line/line_call.hpp"
+
 namespace latchkey::testing {
 
 using detail::contender_kind;
@@ -96,6 +98,16 @@ simulated_lock::call simulated_lock::enter(std::uint64_t fiber, mode what, detai
     return what == contender_kind::read ? shared_->readers().enter(fiber, until)
                                         : shared_->writers().enter(fiber, until);
   });
+}
+
+std::shared_ptr<detail::pending<guard>> simulated_lock::begin(mode what, duration timeout, std::uint32_t count) {
+  if (permits_) return permits_->begin_guard(count, timeout, {});
+  if (table_) return table_->begin_guard(key_, timeout, {});
+  if (turns_) return detail::begin_guard(*turns_, timeout, {});
+  if (fair_) return detail::begin_guard(*fair_, timeout, {});
+  if (joint_) return detail::begin_guard(*joint_, timeout, {});
+  if (what == contender_kind::read) return detail::begin_guard(shared_->readers(), timeout, {});
+  return detail::begin_guard(shared_->writers(), timeout, {});
 }
 
 void simulated_lock::cancel(const call& who, mode what) {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <latchkey/grant.hpp>
+#include <latchkey/guard.hpp>
+#include <latchkey/pending.hpp>
 
 #include "simulation/simulated_client.hpp"
 
@@ -51,6 +53,8 @@ class simulated_lock {
   /// @param count of permits
   call enter(std::uint64_t fiber, mode what, detail::time_point until = detail::never, std::uint32_t count = 1);
   void cancel(const call& who, mode what);
+  /// A call of a coroutine, whose guard leaves.
+  std::shared_ptr<detail::pending<guard>> begin(mode what, duration timeout, std::uint32_t count = 1);
   void leave(std::uint64_t fiber, mode what);
   call downgrade(std::uint64_t fiber);
   grant current(std::uint64_t fiber, mode what);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the test cluster throws. Everything derives from cluster_error, whose message is meant for a human.
+// What the test cluster throws. Everything derives from cluster_error, whose message is meant for a human; only the number
+// of a server that there is not is std::out_of_range.
 
 #include <stdexcept>
 #include <string>
