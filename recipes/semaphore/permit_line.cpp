@@ -9,69 +9,11 @@
 #include <latchkey/semaphore.hpp>
 
 #include "base/path.hpp"
-#include "queue/inquiry.hpp"
 #include "queue/long_wait.hpp"
-#include "recipes/line/line_call.hpp"
 #include "recipes/rules.hpp"
+#include "session/waiting_call.hpp"
 
 namespace latchkey::detail {
-
-namespace {
-
-/// @returns how long a call may take to learn the number. Without the monitor.
-duration time_to_learn(client_core& core, duration timeout) {
-  if (timeout > duration::zero()) return timeout;
-  return core.monitor().run(
-      [&] { return time_until(end_of_try(core, end_of_call(timeout, {})), core.monitor().now()); });
-}
-
-/// @returns what is left of `timeout` for the wait.
-duration time_left(duration timeout, time_point since, time_point now) {
-  if (timeout <= duration::zero() || timeout == duration::max()) return timeout;
-  return std::max(timeout - (now - since), duration{1});
-}
-
-/// It learns the number of permits first, if it must, and then waits.
-class permit_call final : public line_call {
- public:
-  permit_call(std::shared_ptr<permit_line> permits, std::uint32_t count, duration timeout)
-      : line_call{permits, timeout}, permits_{std::move(permits)}, wish_{std::make_shared<permit_line::wish>()} {
-    wish_->count = count;
-  }
-
- private:
-  std::shared_ptr<wait_point> first() override {
-    auto& monitor = core().monitor();
-    if (!monitor.run([&] { return permits_->must_learn(wish_->count); })) return line_call::first();
-    const auto most = time_to_learn(core(), timeout());
-    monitor.run([&] {
-      since_ = monitor.now();
-      asked_ = std::make_shared<inquiry>(core(), permits_->path(), std::vector{permits_->question()});
-      asked_->start(deadline_after(since_, most));
-    });
-    return asked_->point();
-  }
-  std::shared_ptr<wait_point> next() override {
-    auto& monitor = core().monitor();
-    const auto asked = monitor.run([this] { return std::exchange(asked_, nullptr); });
-    if (!asked) return nullptr;
-    const auto read = asked->answers();
-    if (!read || stopped()) return nullptr;
-    monitor.run([&] { permits_->learn(read->front()); });
-    return begin(time_left(timeout(), since_, monitor.now()));
-  }
-  void stop() override { asked_ ? asked_->cancel() : line_call::stop(); }
-  std::shared_ptr<waiter> enter(std::uint64_t holder, time_point until) override {
-    return permits_->enter(holder, until, wish_);
-  }
-
-  const std::shared_ptr<permit_line> permits_;
-  const std::shared_ptr<permit_line::wish> wish_;
-  time_point since_{};
-  std::shared_ptr<inquiry> asked_;
-};
-
-}  // namespace
 
 /// A semaphore has no other calls to release its permits.
 const lock_line::wording permit_line::of_guards{"release()", "", false};
@@ -128,33 +70,17 @@ void permit_line::learn(const reply& answer) {
   if (const auto found = permits_agreement.read(answer.data)) queue_->contract().learn(*found, answer.stat);
 }
 
-/// @returns how much of `timeout` is left; nothing if it is over, or `stop` is requested
-std::optional<duration> permit_line::learn_number(std::uint32_t count, duration timeout, const std::stop_token& stop) {
-  auto& monitor = core_->monitor();
-  if (!monitor.run([&] { return must_learn(count); })) return timeout;
-  const auto start = monitor.now();
-  const auto read = inquire(*core_, path_, {question()}, time_to_learn(*core_, timeout), stop);
-  if (!read) return std::nullopt;
-  monitor.run([&] { learn(read->front()); });
-  return time_left(timeout, start, monitor.now());
-}
-
 guard permit_line::acquire(std::uint32_t count, duration timeout, std::stop_token stop) {
   auto self = shared_from_this();  // the semaphore may be destroyed while this waits
-  const auto left = learn_number(count, timeout, stop);
-  if (!left) return {};
+  if (core_->monitor().run([&] { return must_learn(count); }))
+    return await(begin_guard(count, timeout, std::move(stop)));
   const auto mine = std::make_shared<wish>(wish{.count = count});
   const bool granted = call(
-      core_->monitor(), *left, std::move(stop), [&](auto fiber, auto until) { return enter(fiber, until, mine); },
+      core_->monitor(), timeout, std::move(stop), [&](auto fiber, auto until) { return enter(fiber, until, mine); },
       [this](const auto& who) { cancel(who); });
   if (!granted) return {};
   if (shut_) throw_destroyed(path_);
   return make_guard(std::move(self), std::move(mine->what), mine->holder);
-}
-
-std::shared_ptr<pending<guard>> permit_line::begin_guard(std::uint32_t count, duration timeout, std::stop_token stop) {
-  auto self = std::static_pointer_cast<permit_line>(shared_from_this());
-  return begin_call<permit_call>(std::move(stop), std::move(self), count, timeout);
 }
 
 std::shared_ptr<waiter> permit_line::enter(std::uint64_t fiber, time_point until, const std::shared_ptr<wish>& what) {

@@ -86,7 +86,6 @@ class permit_line final : public lock_line, public session_observer, public perm
   void on_permits_changed() override;
   bool more_wait() const override { return line_.size() > 1; }
 
-  std::optional<duration> learn_number(std::uint32_t count, duration timeout, const std::stop_token& stop);
   wish& first_wish() const { return *static_cast<wish*>(line_.front()->wish.get()); }
   void advance(time_point now);
   bool queue_up();
