@@ -12,11 +12,16 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <latchkey/async.hpp>
+#include <latchkey/keyed_mutex.hpp>
+#include <latchkey/shared_mutex.hpp>
 
 namespace latchkey::testing {
 
@@ -159,5 +164,46 @@ std::future<Value> awaited(Begin begin) {
   }(std::move(begin), std::move(told));
   return result;
 }
+
+// What coroutines wait for.
+template <class Lock>
+struct calls_of {
+  template <class... Args>
+  explicit calls_of(Args&&... args) : lock{std::forward<Args>(args)...} {}
+
+  auto acquire(auto where, std::stop_token stop) { return co_acquire(lock, where, std::move(stop)); }
+  auto try_acquire(auto where) { return co_try_acquire(lock, where); }
+  auto try_acquire_for(auto where, auto timeout, std::stop_token stop) {
+    return co_try_acquire_for(lock, where, timeout, std::move(stop));
+  }
+
+  Lock lock;
+};
+
+struct calls_of_reader {
+  calls_of_reader(latchkey::client& owner, const std::string& path) : lock{owner, path} {}
+
+  auto acquire(auto where, std::stop_token stop) { return co_acquire_shared(lock, where, std::move(stop)); }
+  auto try_acquire(auto where) { return co_try_acquire_shared(lock, where); }
+  auto try_acquire_for(auto where, auto timeout, std::stop_token stop) {
+    return co_try_acquire_shared_for(lock, where, timeout, std::move(stop));
+  }
+
+  shared_mutex lock;
+};
+
+struct calls_of_key {
+  calls_of_key(latchkey::client& owner, const std::string& path)
+      : lock{owner, path.substr(0, path.rfind('/'))}, key{path.substr(path.rfind('/') + 1)} {}
+
+  auto acquire(auto where, std::stop_token stop) { return co_acquire(lock, key, where, std::move(stop)); }
+  auto try_acquire(auto where) { return co_try_acquire(lock, key, where); }
+  auto try_acquire_for(auto where, auto timeout, std::stop_token stop) {
+    return co_try_acquire_for(lock, key, where, timeout, std::move(stop));
+  }
+
+  keyed_mutex lock;
+  const std::string key;
+};
 
 }  // namespace latchkey::testing

@@ -56,56 +56,50 @@ job<guard> awaits(Begin begin) {
   co_return co_await begin();
 }
 
-template <class Lock>
-other_lock other(const std::string& name, std::shared_ptr<Lock> lock) {
-  const auto held = std::make_shared<std::shared_ptr<Lock>>(std::move(lock));
+/// @returns the lock that `Calls` waits for, made of these arguments.
+template <class Calls, class... Args>
+other_lock other(const std::string& name, Args&&... args) {
+  const auto calls = std::make_shared<std::unique_ptr<Calls>>(std::make_unique<Calls>(std::forward<Args>(args)...));
   return {name,
-          [held](stepped& at, std::stop_token stop) {
-            return awaits([&, held] { return co_acquire(**held, at.where(), stop); });
+          [calls](stepped& at, std::stop_token stop) {
+            return awaits([&, calls] { return (*calls)->acquire(at.where(), stop); });
           },
-          [held](stepped& at) { return awaits([&, held] { return co_try_acquire(**held, at.where()); }); },
-          [held](stepped& at, std::chrono::milliseconds timeout) {
-            return awaits([&, held] { return co_try_acquire_for(**held, at.where(), timeout); });
+          [calls](stepped& at) { return awaits([&, calls] { return (*calls)->try_acquire(at.where()); }); },
+          [calls](stepped& at, std::chrono::milliseconds timeout) {
+            return awaits([&, calls] { return (*calls)->try_acquire_for(at.where(), timeout, {}); });
           },
-          [held] { *held = nullptr; }};
+          [calls] { *calls = nullptr; }};
 }
 
-/// @returns a lock of each kind at the path, of clients of `ensemble`; each waits while somebody else has a mutex there.
-std::vector<other_lock> others(client& owner, const std::string& path) {
-  std::vector<other_lock> all;
-  all.push_back(other("mutex", std::make_shared<mutex>(owner, path)));
-  all.push_back(other("fair mutex", std::make_shared<fair_mutex>(owner, path)));
-  all.push_back(other("writer", std::make_shared<shared_mutex>(owner, path)));
-  all.push_back(other("several", std::make_shared<multi_lock>(owner, std::vector<std::string>{path, path + "-too"})));
-  all.push_back(other("any", std::make_shared<any_lock>(owner, std::vector<std::string>{path})));
-  all.push_back(other("candidate", std::make_shared<election>(
-                                       owner, path, election_options{.as = election_options::naming::selector})));
-  const auto lock = std::make_shared<std::shared_ptr<shared_mutex>>(std::make_shared<shared_mutex>(owner, path));
-  all.push_back(
-      {"reader",
-       [lock](stepped& at, std::stop_token stop) {
-         return awaits([&, lock] { return co_acquire_shared(**lock, at.where(), stop); });
-       },
-       [lock](stepped& at) { return awaits([&, lock] { return co_try_acquire_shared(**lock, at.where()); }); },
-       [lock](stepped& at, std::chrono::milliseconds timeout) {
-         return awaits([&, lock] { return co_try_acquire_shared_for(**lock, at.where(), timeout); });
-       },
-       [lock] { *lock = nullptr; }});
-  const auto slash = path.rfind('/');
-  const auto keys =
-      std::make_shared<std::shared_ptr<keyed_mutex>>(std::make_shared<keyed_mutex>(owner, path.substr(0, slash)));
-  const auto key = path.substr(slash + 1);
-  all.push_back(
-      {"key",
-       [keys, key](stepped& at, std::stop_token stop) {
-         return awaits([&, keys, key] { return co_acquire(**keys, key, at.where(), stop); });
-       },
-       [keys, key](stepped& at) { return awaits([&, keys, key] { return co_try_acquire(**keys, key, at.where()); }); },
-       [keys, key](stepped& at, std::chrono::milliseconds timeout) {
-         return awaits([&, keys, key] { return co_try_acquire_for(**keys, key, at.where(), timeout); });
-       },
-       [keys] { *keys = nullptr; }});
-  return all;
+/// @returns makers of a lock of each kind at a path, which waits while somebody else has a mutex there.
+std::vector<std::function<other_lock(client&, const std::string&)>> all_kinds() {
+  using paths = std::vector<std::string>;
+  using options = election_options;
+  return {
+      [](auto& owner, auto& path) { return other<calls_of<mutex>>("mutex", owner, path); },
+      [](auto& owner, auto& path) { return other<calls_of<fair_mutex>>("fair mutex", owner, path); },
+      [](auto& owner, auto& path) { return other<calls_of<shared_mutex>>("writer", owner, path); },
+      [](auto& owner, auto& path) {
+        return other<calls_of<multi_lock>>("several", owner, paths{path, path + "-too"});
+      },
+      [](auto& owner, auto& path) { return other<calls_of<any_lock>>("any", owner, paths{path}); },
+      [](auto& owner, auto& path) {
+        return other<calls_of<election>>("candidate", owner, path, options{.as = options::naming::selector});
+      },
+      [](auto& owner, auto& path) { return other<calls_of_reader>("reader", owner, path); },
+      [](auto& owner, auto& path) { return other<calls_of_key>("key", owner, path); },
+  };
+}
+
+/// @returns what it has returned; lets it go on if it must. @throws what it has thrown
+template <class Value>
+Value& value_of(job<Value>& of, stepped& at) {
+  if (!of.over()) at.step();
+  return of.value();
+}
+template <class Value>
+Value value_of(job<Value>&& of, stepped& at) {
+  return std::move(value_of(of, at));
 }
 
 /// A coroutine that begins when it is awaited, and goes on with who awaits it by symmetric transfer, as cppcoro's task does.
@@ -157,13 +151,11 @@ void for_each_lock(Callable what) {
   client first{ensemble};
   client second{ensemble};
   int number = 0;
-  std::vector<std::string> names;
-  for (const auto& each : others(second, "/l/x")) names.push_back(each.name);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    CAPTURE(names[i]);
+  for (const auto& make : all_kinds()) {
     const auto path = "/locks/a" + std::to_string(++number);
     mutex holder{first, path};
-    auto lock = std::move(others(second, path)[i]);
+    auto lock = make(second, path);
+    CAPTURE(lock.name);
     auto held = holder.acquire();
     stepped at;
     what(ensemble, path, held, lock, at);
@@ -208,16 +200,14 @@ TEST_CASE("a stop request ends the wait of a coroutine") {
 TEST_CASE("a try, and a call whose time is over, do not take the lock") {
   for_each_lock([](auto& ensemble, const auto& path, auto& held, auto& lock, auto& at) {
     auto once = lock.try_acquire(at);
-    if (!once.over()) at.step();
-    CHECK_FALSE(once.value());
+    CHECK_FALSE(value_of(once, at));
     auto timed = lock.try_acquire_for(at, 20ms);
     at.step();
     CHECK_FALSE(timed.value());
     CHECK(queued(ensemble, path, 1));
     held.release();
     auto long_enough = lock.try_acquire_for(at, 1h);
-    if (!long_enough.over()) at.step();
-    CHECK(long_enough.value());
+    CHECK(value_of(long_enough, at));
   });
 }
 
@@ -244,8 +234,7 @@ TEST_CASE("a lock that is granted to a coroutine which is destroyed before it go
     too_late();  // an executor runs it all the same
     CHECK(queued(ensemble, path, 0));
     auto next = lock.acquire(at, {});
-    if (!next.over()) at.step();
-    CHECK(next.value());
+    CHECK(value_of(next, at));
   });
 }
 
@@ -275,13 +264,9 @@ TEST_CASE("a client that is closed ends the waits of its coroutines") {
   client first{ensemble};
   mutex holder{first, "/l/x"};
   const auto held = holder.acquire();
-  const auto count = [&] {
-    client none{ensemble};
-    return others(none, "/l/x").size();
-  }();
-  for (std::size_t i = 0; i < count; ++i) {
+  for (const auto& make : all_kinds()) {
     client owner{ensemble};
-    auto lock = std::move(others(owner, "/l/x")[i]);
+    auto lock = make(owner, "/l/x");
     CAPTURE(lock.name);
     stepped at;
     auto waits = lock.acquire(at, {});
@@ -345,8 +330,7 @@ TEST_CASE("what is made and not awaited, or moved first, is given back all the s
     auto moved = std::move(one);
     return moved;
   });
-  if (!taken.over()) at.step();
-  CHECK(taken.value());
+  CHECK(value_of(taken, at));
 }
 
 TEST_CASE("a place where coroutines go on that runs them at once hangs nobody") {
@@ -391,14 +375,12 @@ TEST_CASE("a coroutine waits for permits, for one and for several") {
   stepped at;
   auto held = first.acquire(2);
   auto few = awaits([&] { return co_try_acquire(second, 2, at.where()); });
-  if (!few.over()) at.step();
-  CHECK_FALSE(few.value());
+  CHECK_FALSE(value_of(few, at));
   auto timed = awaits([&] { return co_try_acquire_for(second, 2, at.where(), 20ms); });
   at.step();
   CHECK_FALSE(timed.value());
   auto single = awaits([&] { return co_acquire(second, at.where()); });
-  if (!single.over()) at.step();
-  CHECK(single.value());
+  CHECK(value_of(single, at));
   auto several = awaits([&] { return co_acquire(second, 2, at.where()); });
   auto gone = awaits([&] { return co_acquire(second, 3, at.where()); });
   gone.destroy();
@@ -409,8 +391,7 @@ TEST_CASE("a coroutine waits for permits, for one and for several") {
   CHECK(error_of([&] { const auto none = co_acquire(second, 0, at.where()); }) == errc::bad_option);
   second.resize(5);
   auto more = awaits([&] { return co_acquire(first, 2, at.where()); });  // of a number that `first` must learn
-  if (!more.over()) at.step();
-  CHECK(more.value());
+  CHECK(value_of(more, at));
 }
 
 TEST_CASE("a coroutine that asks for more permits than its object knows of learns their number first") {
@@ -424,8 +405,7 @@ TEST_CASE("a coroutine that asks for more permits than its object knows of learn
   second.resize(5);
   stepped at;
   auto many = awaits([&] { return co_acquire(first, 5, at.where()); });
-  if (!many.over()) at.step();
-  CHECK(many.value());
+  CHECK(value_of(many, at));
 }
 
 TEST_CASE("a coroutine takes the locks of several keys") {
@@ -443,8 +423,7 @@ TEST_CASE("a coroutine takes the locks of several keys") {
   CHECK_FALSE(first.try_lock("c"));
   auto stripes = std::make_unique<keyed_mutex>(two, "/keys", keyed_options{.stripes = 7});
   auto other_number = awaits([&] { return co_acquire(*stripes, "a", at.where()); });
-  if (!other_number.over()) at.step();
-  CHECK(error_of([&] { other_number.value(); }) == errc::contract_mismatch);
+  CHECK(error_of([&] { value_of(other_number, at); }) == errc::contract_mismatch);
 }
 
 TEST_CASE("a coroutine takes a place in the line, and waits with it later") {
@@ -456,9 +435,7 @@ TEST_CASE("a coroutine takes a place in the line, and waits with it later") {
   stepped at;
   auto held = first.acquire();
   const auto takes_place = [&]() -> job<ticket> { co_return co_await co_enqueue(second, at.where()); };
-  auto queued_up = takes_place();
-  if (!queued_up.over()) at.step();
-  auto place = std::move(queued_up.value());
+  auto place = value_of(takes_place(), at);
   CHECK(place.ahead() == 1);
   auto too_short = awaits([&] { return co_try_acquire_for(place, at.where(), 20ms); });
   at.step();
@@ -515,37 +492,33 @@ TEST_CASE("a coroutine commits, reads, asks about a sequencer, and waits for the
   simulated_ensemble ensemble;
   client owner{ensemble};
   stepped at;
-  const auto value_of = [&](auto job) {
-    if (!job.over()) at.step();
-    return job.value();
-  };
   const auto connects = [&]() -> job<bool> { co_return co_await co_connected(owner, at.where(), 10s); };
-  CHECK(value_of(connects()));
+  CHECK(value_of(connects(), at));
   mutex lock{owner, "/m"};
   auto held = lock.acquire();
   const auto commits = [&](transaction& what) -> job<commit_result> { co_return co_await co_commit(what, at.where()); };
   transaction first{owner, held.grant()};
   first.create("/m/data", "one");
-  CHECK(value_of(commits(first)).what == commit_result::outcome::committed);
+  CHECK(value_of(commits(first), at).what == commit_result::outcome::committed);
   const auto reads = [&]() -> job<stored_value> { co_return co_await co_read(owner, "/m/data", at.where()); };
-  CHECK(value_of(reads()).data == "one");
+  CHECK(value_of(reads(), at).data == "one");
   const auto checks = [&](const sequencer& of) -> job<bool> {
     co_return co_await co_check_sequencer(owner, of, at.where());
   };
   const auto of = sequencer_of(held.grant());
-  CHECK(value_of(checks(of)));
+  CHECK(value_of(checks(of), at));
   const auto releases = [&](transaction& what) -> job<commit_result> {
     co_return co_await co_commit_and_release(what, at.where());
   };
   transaction second{owner, held.grant()};
   second.set("/m/data", "two");
-  CHECK(value_of(releases(second)).what == commit_result::outcome::committed);
+  CHECK(value_of(releases(second), at).what == commit_result::outcome::committed);
   CHECK_FALSE(held);
   held.release();
-  CHECK_FALSE(value_of(checks(of)));
-  CHECK(value_of(commits(second)).what == commit_result::outcome::lock_lost);
+  CHECK_FALSE(value_of(checks(of), at));
+  CHECK(value_of(commits(second), at).what == commit_result::outcome::lock_lost);
   transaction none{owner, {}};
-  CHECK(value_of(commits(none)).what == commit_result::outcome::lock_lost);
+  CHECK(value_of(commits(none), at).what == commit_result::outcome::lock_lost);
 }
 
 TEST_CASE("a coroutine that awaits another one which waits goes on by symmetric transfer, or ends with it") {

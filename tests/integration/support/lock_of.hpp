@@ -133,46 +133,6 @@ class keyed {
   owned_guard held_;
 };
 
-// What coroutines wait for.
-template <class Lock>
-struct calls_of {
-  calls_of(client& owner, const std::string& path) : lock{owner, path} {}
-
-  auto acquire(auto where, std::stop_token stop) { return co_acquire(lock, where, std::move(stop)); }
-  auto try_acquire(auto where) { return co_try_acquire(lock, where); }
-  auto try_acquire_for(auto where, auto timeout, std::stop_token stop) {
-    return co_try_acquire_for(lock, where, timeout, std::move(stop));
-  }
-
-  Lock lock;
-};
-
-struct calls_of_reader {
-  calls_of_reader(client& owner, const std::string& path) : lock{owner, path} {}
-
-  auto acquire(auto where, std::stop_token stop) { return co_acquire_shared(lock, where, std::move(stop)); }
-  auto try_acquire(auto where) { return co_try_acquire_shared(lock, where); }
-  auto try_acquire_for(auto where, auto timeout, std::stop_token stop) {
-    return co_try_acquire_shared_for(lock, where, timeout, std::move(stop));
-  }
-
-  shared_mutex lock;
-};
-
-struct calls_of_key {
-  calls_of_key(client& owner, const std::string& path)
-      : lock{owner, path.substr(0, path.rfind('/'))}, key{path.substr(path.rfind('/') + 1)} {}
-
-  auto acquire(auto where, std::stop_token stop) { return co_acquire(lock, key, where, std::move(stop)); }
-  auto try_acquire(auto where) { return co_try_acquire(lock, key, where); }
-  auto try_acquire_for(auto where, auto timeout, std::stop_token stop) {
-    return co_try_acquire_for(lock, key, where, timeout, std::move(stop));
-  }
-
-  keyed_mutex lock;
-  const std::string key;
-};
-
 /// A lock that coroutines wait for, each for a caller, to which the guard belongs. They go on on threads of their own.
 template <class Calls>
 class in_coroutines {
