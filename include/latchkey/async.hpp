@@ -120,8 +120,8 @@ inline constexpr auto one_try = std::chrono::nanoseconds::zero();  ///< as a tim
 /// the turns are those of a blocking call. Suspends the coroutine, and no thread; not at all if the lock is free for this
 /// object.
 ///
-/// Works with mutex, fair_mutex, shared_mutex (to write), semaphore (one permit), multi_lock, any_lock, election, and
-/// ticket. Not with `reentrant_mutex`, whose owner is the fiber or thread that calls.
+/// Works with mutex, robust_mutex, fair_mutex, shared_mutex (to write), semaphore (one permit), multi_lock, any_lock,
+/// election, and ticket. Not with `reentrant_mutex`, whose owner is the fiber or thread that calls.
 ///
 /// The guard is the owner: the lock belongs to no thread, and a coroutine that waits for what it holds waits for itself. A
 /// guard of std unlocks on the thread where its coroutine happens to be, so use that of `co_acquire()`. What was granted is

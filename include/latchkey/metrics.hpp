@@ -48,6 +48,7 @@ struct lock_metrics {
   std::uint64_t failed = 0;     ///< calls that threw while they waited
 
   std::uint64_t asked_to_release = 0;  ///< grants whose holder was asked to release the lock
+  std::uint64_t abandoned = 0;         ///< grants that were told of an owner who had not unlocked: see `robust_mutex`
 
   std::uint64_t waiting = 0;  ///< calls that wait now, those of `fair_mutex::enqueue()` included
   std::uint64_t held = 0;     ///< grants that are held now

@@ -100,6 +100,8 @@ class joint_place final : public place, public std::enable_shared_from_this<join
     void on_lost(loss_reason why) override { whole_.on_lost(*this, why); }
     void on_failed(const failure& why) override { whole_.on_failed(why); }
     void on_asked_to_release() override;
+    /// The grant may rest on other nodes, too.
+    bool may_release() const noexcept override { return false; }
 
     joint_place& whole_;
     const std::size_t index_;

@@ -64,10 +64,10 @@ class cohort : public shared_place {
 
  protected:
   void let_in(time_point now) override;
+  void end(hold& mine, time_point now) override;
 
  private:
   bool is_hopeless(std::uint64_t fiber) override;
-  void end(hold& mine, time_point now) override;
   bool closed() const noexcept override { return !in_use() && !bound_; }
   void go_on(time_point now) override;
   void end_all() override { leave(); }

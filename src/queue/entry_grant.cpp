@@ -108,9 +108,9 @@ void queue_entry::stop_proving() { core_->lease_keeper().stop_proving(*this); }
 
 // Release along with a transaction ----------
 
-/// A place of readers may have several grants, and a grant several places that were created together.
+/// A place of readers may have several grants.
 bool queue_entry::begin_release() {
-  if (state_ != state::granted || replacement_ || !kind_->exclusive() || joint_) return false;
+  if (state_ != state::granted || replacement_ || !kind_->exclusive() || !listener_->may_release()) return false;
   if (std::exchange(releasing_, true)) return false;
   core_->lease_keeper().pause(*this);
   core_->own_nodes().remove(*this);

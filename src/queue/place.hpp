@@ -51,6 +51,10 @@ class place_listener {
   /// A failure that waiting cannot fix. The place is over.
   virtual void on_failed(const failure& why) = 0;
   virtual void on_asked_to_release() {}
+  /// @returns what goes along with the deletion of its node, which it is about to leave: see `reaper::remove`.
+  virtual std::vector<step> last_words() const { return {}; }
+  /// @returns whether a transaction may delete its node.
+  virtual bool may_release() const noexcept { return true; }
   /// A transaction that deletes its node is under way, or, if not `yes`, has not been applied.
   virtual void on_releasing(bool /*yes*/) {}
   /// It is of another kind now, as `downgrade` has asked for.

@@ -190,7 +190,7 @@ void queue_entry::release_node(bool closed) {
   } else if (followed()) {  // the one who waits for it hears of it from us
     core_->reaper().remove_unhurried(node_);
   } else if (!node_.empty()) {
-    core_->reaper().remove(node_);
+    core_->reaper().remove(node_, listener_->last_words());
   } else if (create_lost_) {
     core_->reaper().remove_unknown(*path_, prefix_);
   }

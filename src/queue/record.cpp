@@ -26,13 +26,16 @@ std::string name_of_owner(std::string_view label) {
   return std::string{label.empty() ? std::string_view{program_invocation_short_name} : label};
 }
 
+contender_record this_owner(std::string_view label) { return {name_of_owner(label), host_name(), ::getpid()}; }
+
 std::string describe_owner(std::string_view label, std::string_view kind) {
   using namespace std::chrono;
   const auto now = time_point_cast<milliseconds>(system_clock::now());
+  const auto owner = this_owner(label);
   const nlohmann::json record{
-      {"label", name_of_owner(label)},
-      {"host", host_name()},
-      {"pid", ::getpid()},
+      {"label", owner.label},
+      {"host", owner.host},
+      {"pid", owner.pid},
       {"kind", kind},
       {"since", fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(system_clock::to_time_t(now)),
                             now.time_since_epoch().count() % 1000)},

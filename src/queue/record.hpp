@@ -24,6 +24,10 @@ struct contender_record {
   std::int64_t pid = 0;
 };
 
+/// @param label of the client, for `name_of_owner`
+/// @returns this process.
+contender_record this_owner(std::string_view label);
+
 /// @param data of any node
 contender_record read_owner(std::string_view data);
 

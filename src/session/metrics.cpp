@@ -61,6 +61,7 @@ lock_metrics lock_counts::snapshot(std::string group) const {
   result.cancelled = cancelled;
   result.failed = failed;
   result.asked_to_release = asked_to_release;
+  result.abandoned = abandoned;
   result.waiting = calls - places - result.wait.count - refused - timed_out - cancelled - failed;
   result.held = result.granted - result.hold.count;
   return result;

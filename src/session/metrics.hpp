@@ -39,7 +39,7 @@ struct lock_counts {
   std::uint64_t downgrades = 0;
   std::uint64_t at_once = 0, turns = 0, lingered = 0;
   std::uint64_t refused = 0, timed_out = 0, cancelled = 0, failed = 0;
-  std::uint64_t asked_to_release = 0;
+  std::uint64_t asked_to_release = 0, abandoned = 0;
   decltype(lock_metrics::lost) lost{};
   durations wait;  ///< of each call that was granted the lock
   durations hold;  ///< of each grant that has ended

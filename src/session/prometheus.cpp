@@ -152,6 +152,7 @@ void write_locks(writer& out, const std::vector<lock_metrics>& locks) {
   out.counters("cancelled_total", "Calls that a stop token ended.", locks, &m::cancelled);
   out.counters("failed_total", "Calls that threw while they waited.", locks, &m::failed);
   out.counters("asked_to_release_total", "Grants whose holder was asked to release.", locks, &m::asked_to_release);
+  out.counters("abandoned_total", "Grants that were told of an owner who had not unlocked.", locks, &m::abandoned);
   out.counters("waiting", "Calls that wait.", locks, &m::waiting, "gauge");
   out.counters("held", "Grants that are held.", locks, &m::held, "gauge");
   out.histograms("wait_seconds", "Time that granted calls have waited.", locks, &m::wait);

@@ -115,7 +115,7 @@ void reaper::discharge(std::uint64_t id) {
   if (what.is != obligation::state::open || !session_.connected()) return;
   if (!what.prefix.empty()) return look_now(id);
   const bool now = !gathering_ && !crowded(what.hurry);
-  if (what.alone || (now && gathered_.empty())) return remove_now(id);
+  if (what.alone || !what.along.empty() || (now && gathered_.empty())) return remove_now(id);
   what.is = obligation::state::gathered;
   gathered_.push_back(id);
   // The older ones first: those that wait for this one are not to find them. (Many transactions at once take twice as
@@ -132,8 +132,12 @@ void reaper::remove_now(std::uint64_t id) {
   auto& what = obligations_.at(id);
   what.is = obligation::state::under_way;
   ++deletions_;
-  session_.submit({.kind = operation::remove, .path = what.path},
-                  [this, id](const reply& removed) { on_removed(id, removed.code); });
+  request removal{.kind = operation::remove, .path = what.path};
+  if (!what.along.empty()) {
+    removal = {.kind = operation::transact, .steps = what.along};
+    removal.steps.push_back({.what = step::operation::remove, .path = what.path});
+  }
+  session_.submit(std::move(removal), [this, id](const reply& removed) { on_removed(id, removed.code); });
 }
 
 void reaper::remove_gathered() {
@@ -181,7 +185,10 @@ void reaper::look_now(std::uint64_t id) {
 
 void reaper::on_removed(std::uint64_t id, reply_code code) {
   --deletions_;
-  conclude(id, code);
+  const auto at = obligations_.find(id);
+  const bool is_refused = code != reply_code::ok && !is_lost(code);
+  const bool was_along = is_refused && at != obligations_.end() && !at->second.along.empty();
+  was_along ? remove_by_itself(id) : conclude(id, code);
   remove_gathered();
 }
 
@@ -191,6 +198,14 @@ void reaper::on_all_removed(const numbers& ids, bool hurry, reply_code code) {
   if (hurry) --hurried_;
   conclude_all(ids, code);
   remove_gathered();
+}
+
+void reaper::remove_by_itself(std::uint64_t id) {
+  auto& what = obligations_.at(id);
+  what.along.clear();
+  what.alone = true;
+  what.is = obligation::state::open;
+  discharge(id);
 }
 
 /// All have gone or none has: one that an operator has deleted keeps the others.
@@ -204,10 +219,7 @@ void reaper::conclude_all(const numbers& ids, reply_code code) {
       break;
     default:
       for (const auto id : ids) {
-        auto& what = obligations_.at(id);
-        what.alone = true;
-        what.is = obligation::state::open;
-        discharge(id);
+        remove_by_itself(id);
       }
   }
 }

@@ -34,6 +34,11 @@ class reaper {
   /// Deletes the node at `path`.
   void remove(std::string path) { discharge(add({std::move(path), {}})); }
 
+  /// As `remove`, by one transaction with `along`: all or nothing. If the ensemble refuses that, the node goes by itself.
+  void remove(std::string path, std::vector<step> along) {
+    discharge(add({.path = std::move(path), .prefix = {}, .along = std::move(along)}));
+  }
+
   /// As `remove`, for a node that only an entry of this session waits for: not while another deletion is under way.
   void remove_unhurried(std::string path) { discharge(add({.path = std::move(path), .prefix = {}, .hurry = false})); }
 
@@ -78,6 +83,9 @@ class reaper {
   /// @returns whether the node at `path` is being deleted.
   bool removes(std::string_view path) const { return removed_.contains(path); }
 
+  /// @returns whether the ensemble may still have the node, which is to go.
+  bool owes(const std::string& path) const { return removes(path) && !disregarded_.contains(path); }
+
   /// The leader says that the node at `path` has gone, whatever the server of this client shows: it counts as being
   /// deleted from now on, until the session is over.
   void disregard(const std::string& path);
@@ -110,6 +118,7 @@ class reaper {
 
     std::string path;    // of the node, or of its parent
     std::string prefix;  // of its name when that is not known
+    std::vector<step> along{};
     state is = state::open;
     time_point until{};  // it is kept
     bool alone = false;  // it may be gone already: a transaction with others would fail
@@ -126,6 +135,7 @@ class reaper {
   void remove_gathered();
   void remove_gathered_now();
   void remove_together();
+  void remove_by_itself(std::uint64_t id);
   void look_now(std::uint64_t id);
   void on_removed(std::uint64_t id, reply_code code);
   void on_all_removed(const numbers& ids, bool hurry, reply_code code);

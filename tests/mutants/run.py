@@ -32,7 +32,7 @@ programs = (
     ("session_file_tests", "tests/unit/session_file_tests", (), {}),
     ("simulated_tests", "tests/simulated/simulated_tests", ("--source-file=*coroutines_test*,*asio_test*,*destroyed_lock*",), {}),
     ("fake_tests", "tests/unit/fake_tests", (), {}),
-    ("histories", "tests/simulation/histories_tests", ("--test-case=random histories*",), {"LATCHKEY_HISTORIES": "1250"}),
+    ("histories", "tests/simulation/histories_tests", ("--test-case=random histories*,random robust*",), {"LATCHKEY_HISTORIES": "1250"}),
 )
 
 

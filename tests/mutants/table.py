@@ -22,6 +22,7 @@ requeue = "src/queue/entry_requeue.cpp"
 peers = "src/session/peers.cpp"
 message = "src/session/peer_message.cpp"
 cohort = "recipes/line/cohort.cpp"
+robust = "recipes/robust/robust_place.cpp"
 waiting = "src/session/waiting_call.hpp"
 
 mutants = (
@@ -191,6 +192,24 @@ mutants = (
            "end_left_session(each, to_others);", "static_cast<void>(to_others);"),
     Mutant("the session of a run is ended while processes of it live", "examples/command/run_sessions.cpp",
            "    if (!is_over(one, is_ours ? for_killing : std::chrono::milliseconds{0})) continue;\n", ""),
+
+    # Robust mutexes.
+    Mutant("the record goes without the node of its owner", "src/session/reaper.cpp",
+           "    removal.steps.push_back({.what = step::operation::remove, .path = what.path});\n", ""),
+    Mutant("a record is written by an owner whose node has gone", robust,
+           ".steps = {{.what = step::operation::check, .path = entry_->node()}, std::move(record)}},",
+           ".steps = {std::move(record)}},"),
+    Mutant("a record is replaced that is not what was read", robust, ".version = is_new ? -1 : version_", ".version = -1"),
+    Mutant("the record of an owner that is being deleted is taken for that of a dead one", robust,
+           "  if (!found.node.empty() && core_->reaper().owes(join(parent_of(path_), found.node))) {",
+           "  if (false) {"),
+    Mutant("what was lost is unlocked in order", "recipes/robust/robust_line.hpp",
+           "    if (place_ && mine.grant->ended()) give_up();\n", ""),
+    Mutant("who may have written its record leaves without it", robust, "  if (uncertain_) {\n    left_ = self;", "  if (false) {\n    left_ = self;"),
+    Mutant("a death is forgotten that was not put in order", robust,
+           "  if (way_out_ == way_out::unlocked && !record_.before)", "  if (way_out_ == way_out::unlocked)"),
+    Mutant("a record is told of that has gone since", robust, "  if (is_new) record_.before.reset();\n", ""),
+    Mutant("a try waits for a lock delay", robust, "  if (how_ == patience::once) return refuse();\n  const auto self", "  const auto self"),
 
     # Coroutines.
     Mutant("a coroutine that was destroyed goes on", "include/latchkey/async.hpp",

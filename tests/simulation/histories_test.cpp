@@ -48,6 +48,7 @@ struct totals {
   std::size_t writes = 0;
   std::size_t killed = 0;
   std::size_t ended_early = 0;
+  std::size_t told_of_death = 0;
   std::uint64_t steps = 0;
   std::size_t bad = 0;
 };
@@ -68,6 +69,7 @@ std::string run_one(history_plan plan, bool aloud, totals& sum) {
   sum.writes += log.writes.size();
   sum.killed += log.killed != 0 ? 1 : 0;
   sum.ended_early += log.ended_early ? 1 : 0;
+  for (const auto& each : log.grants) sum.told_of_death += each.told_of ? 1 : 0;
   sum.steps += story.steps();
   std::string all;
   for (const auto& each : found) all += "  " + each + "\n";
@@ -182,21 +184,33 @@ history_plan permit_plan(std::uint64_t seed) {
   return plan;
 }
 
+/// Its locks are robust ones, beside others: their callers say that all is in order, or do not.
+history_plan robust_plan(std::uint64_t seed) {
+  auto plan = history_plan::draw(seed);
+  for (auto& each : plan.locks) {
+    each.settings.family = lock_family::turns;
+    each.mixed = seed % 3 == 0;
+    each.robust = seed % 2 == 0 ? 1 : 0.7;
+  }
+  return plan;
+}
+
 /// Histories of one recipe.
-void run_plans(history_plan (*plan_of)(std::uint64_t), std::uint64_t first, std::uint64_t in_the_long_run) {
+totals run_plans(history_plan (*plan_of)(std::uint64_t), std::uint64_t first, std::uint64_t in_the_long_run) {
   const auto count = this_many(in_the_long_run);
   totals sum;
   if (const auto seed = number_from_environment("LATCHKEY_SEED")) {
-    if (*seed < first || *seed >= first + count) return;
+    if (*seed < first || *seed >= first + count) return sum;
     const auto found = run_one(plan_of(*seed), true, sum);
     CHECK_MESSAGE(found.empty(), "seed " << *seed << ":\n" << found);
-    return;
+    return sum;
   }
   for (auto seed = first; seed < first + count; ++seed) {
     const auto found = run_one(plan_of(seed), false, sum);
     CHECK_MESSAGE(found.empty(), "seed " << seed << ":\n" << found);
   }
   CHECK(sum.grants > count);
+  return sum;
 }
 
 }  // namespace
@@ -258,6 +272,10 @@ TEST_SUITE("histories 3 of 4") {
   TEST_CASE("random histories keep every promise (third part)") { run_part(2); }
 }
 TEST_SUITE("histories 4 of 4") {
+  TEST_CASE("random robust mutexes tell of exactly the deaths that there were") {
+    const auto sum = run_plans(robust_plan, 1, 3000);
+    if (sum.histories >= 100) CHECK(sum.told_of_death > sum.histories / 2);
+  }
   TEST_CASE("random histories keep every promise (fourth part)") { run_part(3); }
 }
 }  // namespace latchkey::testing

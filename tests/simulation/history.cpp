@@ -89,6 +89,8 @@ void history::add_object(unsigned client, unsigned lock) {
   const auto& plan = plan_.locks[lock];
   auto settings = plan.settings;
   if (plan.mixed) settings.family = time_.random().coin() ? lock_family::fair : lock_family::turns;
+  if (settings.family == lock_family::turns && plan.robust > 0 && time_.random().chance(plan.robust))
+    settings.family = lock_family::robust;
   if (plan_.groups > 0 && time_.random().chance(plan_.groups)) make_group(settings, lock);
   settings.how = draw_hand_off();
   const auto number = static_cast<unsigned>(objects_.size());
@@ -253,6 +255,7 @@ const history_log& history::run() {
   collect_leftovers();
   close_clients();
   collect_writes();
+  collect_deaths();
   if (plan_.operators) excuse_grants();
   return log_;
 }

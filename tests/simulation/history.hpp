@@ -128,6 +128,9 @@ class history final : queue_watcher {
   void observe_commits();
   void collect_writes();
 
+  // What becomes of robust locks: history_deaths.cpp
+  void collect_deaths();
+
   // What a grant is like: history_grants.cpp
   void begin_grant(actor& who);
   void record_grant(actor& who, unsigned lock, detail::contender_kind kind, std::optional<std::size_t> writer);

@@ -11,6 +11,7 @@
 
 #include "exclusion/overlap.hpp"
 #include "recipes/rules.hpp"
+#include "simulation/death_checker.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -20,12 +21,6 @@ using complaints = std::vector<std::string>;
 using grants_in_order = std::vector<const grant_record*>;
 
 double seconds(detail::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
-
-std::string name(const grant_record& grant) {
-  return fmt::format("grant {} ({}) of lock {} to client {} at {:.6f}s (instants {} to {})", to_string(grant.fence),
-                     to_string(grant.kind), grant.lock, grant.client, seconds(grant.granted_at), grant.granted,
-                     grant.last_valid);
-}
 
 std::int64_t place_of(const grant_record& grant) { return grant.place != 0 ? grant.place : grant.fence.czxid; }
 
@@ -269,6 +264,12 @@ void check_commits(const history_log& log, complaints& found) {
 
 }  // namespace
 
+std::string name(const grant_record& grant) {
+  return fmt::format("grant {} ({}) of lock {} to client {} at {:.6f}s (instants {} to {})", to_string(grant.fence),
+                     to_string(grant.kind), grant.lock, grant.client, seconds(grant.granted_at), grant.granted,
+                     grant.last_valid);
+}
+
 std::vector<std::string> violations(const history_log& log) {
   complaints found;
   for (const auto& [lock, grants] : sorted_by(log, [](const auto& each) { return each.lock; })) {
@@ -295,6 +296,7 @@ std::vector<std::string> violations(const history_log& log) {
   }
   check_calls(log, found);
   check_commits(log, found);
+  check_deaths(log, found);
   for (const auto& each : log.leftovers) found.push_back("left behind: " + each);
   return found;
 }

@@ -78,6 +78,10 @@ struct grant_record {
   detail::duration max_hold{};                 ///< for how long it may last; zero: for ever
   std::optional<detail::time_point> ended_at;  ///< when it was lost since it had lasted so long
   bool outstayed = false;                      ///< it was valid after that time
+  bool robust = false;                         ///< of a robust lock
+  std::optional<std::int64_t> told_of{};       ///< the token of whom its caller was told to be dead
+  bool recovered = false;                      ///< it said so
+  bool in_order = false;                       ///< it was not lost before it was unlocked
   bool asked_to_release = false;               ///< its caller saw that, when it unlocked
   excuses excused;                             ///< operators deleted nodes: nobody can know of that at once
 
@@ -104,15 +108,35 @@ struct write_record {
   detail::time_point time;
 };
 
+/// What the ensemble has taken of robust locks, in its order.
+struct robust_record_change {
+  enum class change {
+    named,        ///< the record names an owner
+    left,         ///< the node of an owner was deleted by its own session
+    died,         ///< it went otherwise
+    forgotten,    ///< the record went without its owner: an operator has deleted it
+    overwritten,  ///< by somebody else
+    restored,     ///< by its owner, who has held it for too long, and leaves
+  };
+
+  change what{};
+  unsigned lock = 0;
+  std::int64_t owner = 0;  ///< the token of its first turn
+};
+
 struct history_log {
   std::vector<call_record> calls;
   std::vector<grant_record> grants;
   std::vector<commit_record> commits;
-  std::vector<write_record> writes;    ///< in the order of the ensemble
+  std::vector<write_record> writes;  ///< in the order of the ensemble
+  std::vector<robust_record_change> robust;
   std::vector<std::string> leftovers;  ///< what was still there when all was done
   std::int64_t killed = 0;             ///< the session of a process that was killed; 0: it had none
   bool ended_early = false;            ///< by its next run: sooner than the ensemble would have
 };
+
+/// @returns what tells it from others, for a sentence.
+std::string name(const grant_record& grant);
 
 /// @returns a sentence for each promise that the history breaks; nothing for a good one.
 std::vector<std::string> violations(const history_log& log);

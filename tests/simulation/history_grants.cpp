@@ -74,6 +74,10 @@ void history::record_grant(actor& who, unsigned lock, contender_kind kind, std::
   grant.of = object.handle.settings().permits;
   grant.max_hold = object.handle.settings().max_hold;
   grant.downgraded_from = writer;
+  if (object.handle.settings().family == lock_family::robust) {
+    grant.robust = true;
+    if (const auto dead = object.handle.abandoned()) grant.told_of = dead->fence.czxid;
+  }
   const auto* mine = queues_.at(lock, grant.fence.czxid);
   const auto* const session = object.handle.client().connector().latest()->session();
   const bool of_group = !object.handle.settings().members.empty();  // its token may be one that older nodes take, too

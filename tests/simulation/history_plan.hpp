@@ -17,6 +17,7 @@ namespace latchkey::testing {
 struct lock_plan {
   lock_settings settings;
   bool mixed = false;     ///< some objects are fair, some take turns: on one path they are of one kind
+  double robust = 0;      ///< how many of those that are to take turns are robust
   double readers = 0;     ///< of shared ones: how many calls are to read
   double downgrades = 0;  ///< how many writers become readers
 };

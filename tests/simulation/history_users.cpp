@@ -303,10 +303,16 @@ void history::unlock(actor& who) {
     grant.unlocked = time_.steps();
     grant.asked_to_release = asked;
   }
-  who.held = {};
+  const auto held = std::exchange(who.held, {});
   who.nodes.clear();
   who.place = nullptr;
+  auto& first = log_.grants[who.grant_number];
+  if (first.told_of && time_.random().coin()) {
+    who.object->handle.recovered();
+    first.recovered = true;
+  }
   who.awaits ? who.own.release() : who.object->handle.leave(who.fiber, who.mode);
+  first.in_order = !held.loss();
   think(who);
 }
 

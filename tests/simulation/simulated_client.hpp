@@ -15,6 +15,7 @@
 #include "recipes/joint/joint_lock.hpp"
 #include "recipes/keyed/key_table.hpp"
 #include "recipes/line/cohort.hpp"
+#include "recipes/robust/robust_line.hpp"
 #include "recipes/rules.hpp"
 #include "recipes/semaphore/permit_line.hpp"
 #include "recipes/shared/shared_state.hpp"
@@ -66,6 +67,11 @@ class simulated_client {
   std::shared_ptr<detail::cohort> cohort(std::string path, detail::cohort_options options = {},
                                          detail::contender_kind kind = detail::contender_kind::lock) {
     return std::make_shared<detail::cohort>(core_, std::move(path), kind, std::move(options));
+  }
+
+  std::shared_ptr<detail::robust_line> robust_line(std::string path, detail::cohort_options options = {},
+                                                   std::chrono::milliseconds lock_delay = {}) {
+    return std::make_shared<detail::robust_line>(core_, std::move(path), std::move(options), lock_delay);
   }
 
   std::shared_ptr<detail::shared_state> shared_state(std::string path, detail::cohort_options writers = {},

@@ -28,6 +28,8 @@ std::string_view to_string(lock_family family) noexcept {
       return "keys";
     case lock_family::permits:
       return "permits";
+    case lock_family::robust:
+      return "robust";
   }
   return "?";
 }
@@ -60,6 +62,10 @@ simulated_lock::simulated_lock(simulated_client& client, std::string path, lock_
       std::abort();  // it has a table
     case lock_family::permits:
       permits_ = client.permit_line(std::move(path), settings.permits, options);
+      break;
+    case lock_family::robust:
+      robust_ = client.robust_line(std::move(path), options, settings.lock_delay);
+      turns_ = robust_;
       break;
   }
 }

@@ -3,21 +3,24 @@
 
 /// One lock object of a simulated client, of whatever kind.
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <latchkey/grant.hpp>
 #include <latchkey/guard.hpp>
 #include <latchkey/pending.hpp>
+#include <latchkey/robust_mutex.hpp>
 
 #include "simulation/simulated_client.hpp"
 
 namespace latchkey::testing {
 
-enum class lock_family : std::uint8_t { turns, fair, shared, election, group, any, keys, permits };
+enum class lock_family : std::uint8_t { turns, fair, shared, election, group, any, keys, permits, robust };
 
 std::string_view to_string(lock_family family) noexcept;
 
@@ -31,6 +34,7 @@ struct lock_settings {
   std::vector<detail::group_member> members{};  ///< of a group, or of any: its locks
   std::uint32_t permits = 1;                    ///< of a semaphore
   hand_off how = hand_off::ensemble;
+  std::chrono::milliseconds lock_delay{};  ///< of a robust lock
 };
 
 /// What its callers do is said with the mode: to read, to write, or, of the other families, to lock. A caller of a
@@ -60,6 +64,9 @@ class simulated_lock {
   grant current(std::uint64_t fiber, mode what);
   /// @returns which of the locks is held. @pre the family is any
   std::size_t index();
+  // Of the robust family:
+  std::optional<dead_owner> abandoned() { return robust_->abandoned(); }
+  void recovered() { robust_->recovered(); }
 
   // Of the fair family, a place that is kept:
   place make_place() { return std::make_shared<detail::fair_place>(fair_, detail::patience::keep); }
@@ -82,6 +89,7 @@ class simulated_lock {
   std::shared_ptr<detail::shared_state> shared_;
   std::shared_ptr<detail::joint_lock> joint_;
   std::shared_ptr<detail::permit_line> permits_;
+  std::shared_ptr<detail::robust_line> robust_;                                 // which is `turns_`, too
   std::map<std::uint64_t, std::shared_ptr<detail::permit_line::wish>> wishes_;  // of permits, by their fibers
 };
 

@@ -6,6 +6,7 @@
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/robust_mutex.hpp>
 
 #include "support/lock_of.hpp"
 
@@ -37,6 +38,7 @@ constexpr auto make_lingering_writer = make_lingering<shared_mutex, shared_mutex
 namespace kinds {
 constinit const kind_of_lock plain{"mutex", make<mutex>};
 constinit const kind_of_lock reentrant{"reentrant mutex", make<reentrant_mutex>};
+constinit const kind_of_lock robust{"robust mutex", make<robust_mutex>};
 constinit const kind_of_lock fair{.name = "fair mutex", .make = make<fair_mutex>, .one_place_each = true};
 constinit const kind_of_lock candidate{"candidate", make<election>};
 constinit const kind_of_lock ticketed{.name = "ticket", .make = make<testing::ticketed>, .one_place_each = true};
@@ -90,9 +92,9 @@ std::vector<taken_by> together(std::vector<taken_by> some, const std::vector<tak
 }
 
 std::vector<taken_by> exclusive_blocking() {
-  return by_all_callers({&kinds::plain, &kinds::reentrant, &kinds::fair, &kinds::candidate, &kinds::ticketed,
-                         &kinds::writer, &kinds::keyed, &kinds::lingering_mutex, &kinds::lingering_writer,
-                         &kinds::grouped, &kinds::any_of_one});
+  return by_all_callers({&kinds::plain, &kinds::reentrant, &kinds::robust, &kinds::fair, &kinds::candidate,
+                         &kinds::ticketed, &kinds::writer, &kinds::keyed, &kinds::lingering_mutex,
+                         &kinds::lingering_writer, &kinds::grouped, &kinds::any_of_one});
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ struct kind_of_lock {
 namespace kinds {
 extern const kind_of_lock plain;
 extern const kind_of_lock reentrant;
+extern const kind_of_lock robust;  ///< after a loss its record stays, see `leaves_nothing`
 extern const kind_of_lock fair;
 extern const kind_of_lock candidate;
 extern const kind_of_lock ticketed;  ///< a fair mutex of which each caller takes a ticket first

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The callers of one `robust_mutex`.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "recipes/line/cohort.hpp"
+#include "recipes/robust/robust_place.hpp"
+
+namespace latchkey::detail {
+
+/// They share a robust place in turns.
+class robust_line final : public cohort {
+ public:
+  robust_line(std::shared_ptr<client_core> core, std::string path, const cohort_options& options,
+              std::chrono::milliseconds lock_delay)
+      : cohort{std::move(core), std::move(path), contender_kind::lock, options}, lock_delay_{lock_delay} {}
+
+  // Without the monitor. As the members of `robust_mutex`:
+
+  std::optional<dead_owner> abandoned() {
+    return core_->monitor().run_unless_forked([&] { return in_use() ? before_ : std::nullopt; });
+  }
+  void recovered() {
+    core_->monitor().run_unless_forked([&] {
+      if (!in_use()) return false;
+      before_.reset();
+      if (place_) robust().recovered();
+      return true;
+    });
+  }
+
+ private:
+  std::shared_ptr<place> make_place() override {
+    return std::make_shared<robust_place>(core_, absolute_, rule_of(contender_kind::lock), *this, lock_delay_);
+  }
+  robust_place& robust() const noexcept { return static_cast<robust_place&>(*place_); }
+  /// A place that follows on would be let in without a word about its owner.
+  bool follows_on() const noexcept override { return false; }
+  void let_in(time_point now) override {
+    before_ = robust().before();
+    if (before_) ++counts_.abandoned;
+    robust().goes(way_out::abandoned);
+    cohort::let_in(now);
+  }
+  /// Who has lost it may have stopped in the midst of its work, though nobody else has been let in.
+  void end(hold& mine, time_point now) override {
+    if (place_ && mine.grant->ended()) give_up();
+    if (place_) robust().goes(way_out::unlocked);
+    cohort::end(mine, now);
+  }
+  void on_overdue(hold&) override {
+    if (place_) robust().goes(way_out::held_too_long);
+    give_up();
+  }
+  /// What a lock object holds when it is destroyed has not been unlocked.
+  void end_all() override {
+    give_up();
+    leave();
+  }
+
+  const std::chrono::milliseconds lock_delay_;
+  std::optional<dead_owner> before_;  // of the last grant
+};
+
+}  // namespace latchkey::detail

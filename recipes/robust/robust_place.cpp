@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/robust/robust_place.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/path.hpp"
+#include "queue/record.hpp"
+#include "queue/refusal.hpp"
+
+namespace latchkey::detail {
+namespace {
+
+/// Of a record: two owners, whose labels may be in any encoding, and the names around them.
+constexpr std::size_t most_data = std::size_t{16} << 10;
+
+/// Until the deletion of an entry of this client has been answered.
+constexpr duration deletion_pause = std::chrono::milliseconds{20};
+
+/// Until what has been lost is asked for again at the latest, if there is a connection.
+constexpr duration repetition_pause = std::chrono::milliseconds{100};
+
+}  // namespace
+
+robust_place::robust_place(std::shared_ptr<client_core> core, const std::shared_ptr<const std::string>& path,
+                           const rule& kind, place_listener& listener, std::chrono::milliseconds lock_delay)
+    : place{listener},
+      conversation{*core},
+      core_{std::move(core)},
+      path_{join(*path, name_of_record)},
+      entry_{std::make_shared<queue_entry>(core_, path, kind, *this)} {
+  record_.lock_delay = lock_delay;
+}
+
+void robust_place::start(patience how, std::unique_ptr<kept_node>) {
+  how_ = how;
+  become(state::queueing);
+  entry_->start(how);
+}
+
+void robust_place::set_patience(patience how) noexcept {
+  how_ = how;
+  entry_->set_patience(how);
+}
+
+void robust_place::become(state next) {
+  anew();
+  core_->forget_connected(std::exchange(connecting_, 0));
+  state_ = next;
+}
+
+// The record ----------
+
+void robust_place::on_granted() {
+  const auto node = last_component(entry_->node());
+  const bool is_named = state_ == state::named;
+  if (is_named && node == record_.node) return grant();  // it has been proved
+  if (!is_named && state_ != state::queueing) return;
+  if (is_named) former_ = record_;  // while it was to be proved its node went, and it has queued again
+  const auto mine = this_owner(core_->options().label);
+  record_.node = node;
+  record_.owner = {.fence = entry_->fence(0),
+                   .label = mine.label,
+                   .host = mine.host,
+                   .pid = mine.pid,
+                   .session = core_->session().info().id,
+                   .since = std::chrono::system_clock::now()};
+  write(state::taking);
+}
+
+/// The check makes it the last word of this owner: none that comes later is let in before its node has gone.
+void robust_place::write(state how) {
+  const bool is_new = how == state::taking;
+  become(how);
+  uncertain_ = true;
+  if (is_new) record_.before.reset();
+  step record{.what = is_new ? step::operation::create : step::operation::set,
+              .path = path_,
+              .data = record_.text(),
+              .mode = create_mode::persistent,
+              .version = is_new ? -1 : version_};
+  ask({.kind = operation::transact,
+       .steps = {{.what = step::operation::check, .path = entry_->node()}, std::move(record)}},
+      &robust_place::on_written);
+}
+
+void robust_place::on_written(const reply& written) {
+  using enum reply_code;
+  if (written.code == ok) return be_named();
+  if (is_lost(written.code)) return read_again();
+  uncertain_ = false;
+  if (left_) return leave_at_last();
+  const bool own_node_gone = written.code == no_node && !written.results.empty() && written.results.front() != ok;
+  if (own_node_gone) return core_->lease_keeper().lose_node(entry_->node());
+  const bool is_other = written.code == node_exists || written.code == bad_version || written.code == no_node;
+  is_other ? read() : fail(written.code);
+}
+
+/// What has been sent may have had its effect.
+void robust_place::read_again() {
+  if (how_ == patience::once && !left_) refuse();
+  if (state_ == state::over) return;
+  become(state::reading);
+  connecting_ = core_->after_pause(repetition_pause, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->connecting_ = 0;
+    self->connected() ? self->read() : self->read_again();
+  });
+}
+
+void robust_place::read() {
+  become(state::reading);
+  ask({.kind = operation::get, .path = path_, .most_data = most_data}, &robust_place::on_read);
+}
+
+void robust_place::on_read(const reply& read) {
+  if (is_lost(read.code)) return read_again();
+  const auto found = read_robust_record(read.data_size > read.data.size() ? std::string{} : read.data);
+  if (read.code == reply_code::ok && names(found, record_)) return be_named();
+  uncertain_ = false;
+  if (left_) return leave_at_last();
+  switch (read.code) {
+    case reply_code::ok:
+      return on_other(found, read.stat.version);
+    case reply_code::no_node:
+      return write(state::taking);
+    case reply_code::no_permission:  // who may write it need not be able to read it
+      return replace(dead_owner{}, -1);
+    default:
+      return fail(read.code);
+  }
+}
+
+bool robust_place::names(const robust_record& found, const robust_record& owner) {
+  return found.held && found.node == owner.node && found.owner.fence == owner.owner.fence;
+}
+
+/// The record of an owner of this client that has unlocked is on its way, though this entry has been let in.
+void robust_place::on_other(const robust_record& found, std::int32_t version) {
+  if (!found.node.empty() && core_->reaper().owes(join(parent_of(path_), found.node))) {
+    become(state::pausing);
+    return after(deletion_pause, [](robust_place& self) { self.write(state::taking); });
+  }
+  if (former_ && names(found, *former_)) return replace(former_->before, version);  // nobody has held it then
+  const bool is_next_run = found.owner.label == record_.owner.label && found.owner.host == record_.owner.host;
+  const auto delay = found.held && !is_next_run ? found.lock_delay : std::chrono::milliseconds{0};
+  if (found.held) {
+    log(log_level::warning, "an owner of a robust_mutex has not unlocked it; what it protects may be half changed",
+        {{"path", parent_of(path_).substr(core_->chroot().size())},
+         {"label", found.owner.label},
+         {"host", found.owner.host},
+         {"pid", found.owner.pid},
+         {"token", to_string(found.owner.fence)},
+         {"lock_delay_ms", delay}});
+  }
+  if (delay == duration::zero()) return replace(found.left_by(), version);
+  if (how_ == patience::once) return refuse();
+  const auto self = shared_from_this();
+  become(state::pausing);
+  waited_ = true;
+  after(delay, [dead = found.left_by(), version](robust_place& me) { me.replace(dead, version); });
+  listener_->on_delayed();
+}
+
+void robust_place::replace(std::optional<dead_owner> before, std::int32_t version) {
+  record_.before = std::move(before);
+  version_ = version;
+  write(state::replacing);
+}
+
+// The grant ----------
+
+void robust_place::be_named() {
+  const auto self = shared_from_this();
+  become(state::named);
+  uncertain_ = false;
+  if (left_) return leave_at_last();
+  if (entry_->refresh(core_->monitor().now())) grant();
+}
+
+void robust_place::grant() {
+  const auto self = shared_from_this();
+  listener_->on_granted();
+  if (state_ == state::named && asked_to_release_) listener_->on_asked_to_release();
+}
+
+bool robust_place::refresh(time_point now) { return entry_->refresh(now); }
+
+// End ----------
+
+void robust_place::leave(bool closed) {
+  if (state_ == state::over || left_) return;
+  const auto self = shared_from_this();
+  closed_ = closed;
+  if (uncertain_) {
+    left_ = self;
+  } else {
+    leave_at_last();
+  }
+}
+
+void robust_place::leave_at_last() {
+  const auto self = shared_from_this();
+  entry_->leave(closed_);
+  end();
+}
+
+/// What an owner who has not been told of a death leaves is nothing.
+std::vector<step> robust_place::last_words() const {
+  if (state_ != state::named || way_out_ == way_out::abandoned) return {};
+  if (way_out_ == way_out::unlocked && !record_.before) return {{.what = step::operation::remove, .path = path_}};
+  auto last = record_;
+  last.held = way_out_ == way_out::held_too_long;
+  if (last.held) last.owner.why = loss_reason::held_too_long;
+  return {{.what = step::operation::set, .path = path_, .data = last.text()}};
+}
+
+void robust_place::end() {
+  become(state::over);
+  left_ = nullptr;
+}
+
+void robust_place::refuse() {
+  const auto self = shared_from_this();
+  leave();
+  listener_->on_refused();
+}
+
+void robust_place::fail(reply_code code) {
+  const auto self = shared_from_this();
+  const auto why = refusal(*core_, code, "the permissions c, d, r and w");
+  leave();
+  listener_->on_failed(why);
+}
+
+// Of its entry ----------
+
+void robust_place::on_delayed() {
+  if (!left_) listener_->on_delayed();
+}
+
+void robust_place::on_suspect() {
+  if (!left_) listener_->on_suspect();
+}
+
+void robust_place::on_asked_to_release() {
+  asked_to_release_ = true;
+  if (state_ == state::named) listener_->on_asked_to_release();
+}
+
+void robust_place::on_refused() {
+  const auto self = shared_from_this();
+  const bool was_left = left_ != nullptr;
+  end();
+  if (!was_left) listener_->on_refused();
+}
+
+void robust_place::on_lost(loss_reason why) {
+  const auto self = shared_from_this();
+  const bool was_left = left_ != nullptr;
+  const bool was_try = state_ != state::named && how_ == patience::once;
+  end();
+  if (was_left) return;
+  was_try ? listener_->on_refused() : listener_->on_lost(why);
+}
+
+void robust_place::on_failed(const failure& why) {
+  const auto self = shared_from_this();
+  const bool was_left = left_ != nullptr;
+  end();
+  if (!was_left) listener_->on_failed(why);
+}
+
+}  // namespace latchkey::detail

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/robust/robust_record.hpp"
+
+#include <algorithm>
+#include <concepts>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+namespace latchkey::detail {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr std::string_view too_long = "held_too_long";
+
+json members_of(const dead_owner& owner) {
+  json members{{"label", owner.label},
+               {"host", owner.host},
+               {"pid", owner.pid},
+               {"session", owner.session},
+               {"czxid", owner.fence.czxid},
+               {"turn", owner.fence.turn},
+               {"since_ms", std::chrono::floor<milliseconds>(owner.since.time_since_epoch()).count()}};
+  if (owner.why == loss_reason::held_too_long) members["why"] = too_long;
+  return members;
+}
+
+std::int64_t number_at(const json& members, const char* key) {
+  const auto at = members.find(key);
+  return at != members.end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
+}
+
+std::int64_t number_at(const json& members, const char* key, std::int64_t most) {
+  return std::clamp<std::int64_t>(number_at(members, key), 0, most);
+}
+
+std::string text_at(const json& members, const char* key) {
+  const auto at = members.find(key);
+  return at != members.end() && at->is_string() ? at->get<std::string>() : std::string{};
+}
+
+dead_owner owner_of(const json& members) {
+  constexpr auto any = std::numeric_limits<std::int64_t>::max();
+  constexpr auto last_year = std::chrono::floor<milliseconds>(std::chrono::system_clock::duration::max());
+  dead_owner owner{.label = text_at(members, "label"), .host = text_at(members, "host")};
+  owner.pid = number_at(members, "pid", any);
+  owner.session = number_at(members, "session");  // of servers from 128 on it is negative
+  owner.fence.czxid = number_at(members, "czxid", any);
+  owner.fence.turn = static_cast<std::uint32_t>(number_at(members, "turn", std::numeric_limits<std::uint32_t>::max()));
+  owner.since += milliseconds{number_at(members, "since_ms", last_year.count())};
+  if (text_at(members, "why") == too_long) owner.why = loss_reason::held_too_long;
+  return owner;
+}
+
+}  // namespace
+
+std::string robust_record::text() const {
+  json members{{"state", held ? "held" : "free"}};
+  if (held) {
+    members["node"] = node;
+    members["owner"] = members_of(owner);
+    members["lock_delay_ms"] = lock_delay.count();
+  }
+  if (before) members["before"] = members_of(*before);
+  return members.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+robust_record read_robust_record(std::string_view data) {
+  robust_record found;
+  const auto members = json::parse(data, nullptr, false);
+  if (!members.is_object()) return found;
+  found.held = text_at(members, "state") != "free";
+  found.node = text_at(members, "node");
+  found.lock_delay = milliseconds{number_at(members, "lock_delay_ms", longest_lock_delay.count())};
+  if (const auto owner = members.find("owner"); owner != members.end() && owner->is_object())
+    found.owner = owner_of(*owner);
+  if (const auto before = members.find("before"); before != members.end() && before->is_object())
+    found.before = owner_of(*before);
+  return found;
+}
+
+}  // namespace latchkey::detail

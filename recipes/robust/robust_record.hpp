@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What the node `robust` of a lock path says. Pure.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <latchkey/robust_mutex.hpp>
+
+namespace latchkey::detail {
+
+/// The child of a lock path that is there while a `robust_mutex` is held, and after its owner has died. No name of a
+/// contender.
+inline constexpr std::string_view name_of_record = "robust";
+
+/// The longest lock delay.
+inline constexpr std::chrono::milliseconds longest_lock_delay = std::chrono::minutes{1};
+
+/// Written by an owner when it is let in, and again if it does not go in order.
+struct robust_record {
+  bool held = true;                        ///< false: its owner has unlocked, and has left `before` to the next one
+  std::string node{};                      ///< the name of the entry of its owner
+  dead_owner owner{};                      ///< who wrote it
+  std::chrono::milliseconds lock_delay{};  ///< for the next owner, should this one die
+  std::optional<dead_owner> before{};      ///< whom its owner was told of
+
+  /// @returns whom the next owner is told of.
+  const dead_owner& left_by() const noexcept { return held || !before ? owner : *before; }
+
+  /// @returns the data of the node.
+  std::string text() const;
+};
+
+/// @param data of the node, by whomever it was written
+/// @returns what it says; what cannot be read is empty.
+robust_record read_robust_record(std::string_view data);
+
+}  // namespace latchkey::detail
