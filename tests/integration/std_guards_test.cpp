@@ -10,6 +10,7 @@
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/robust_mutex.hpp>
 
 #include "support/family.hpp"
 #include "support/lock_of.hpp"
@@ -62,7 +63,7 @@ TEST_SUITE("family exclusion") {
     const auto two = kind.make(owner, fresh_path());
     group_of_actors all{kind.who};
     all.start([&] {
-      CHECK(guarded_as_one_of<mutex, reentrant_mutex, fair_mutex, election, shared_mutex, multi_lock, any_lock, reader,
+      CHECK(guarded_as_one_of<mutex, reentrant_mutex, robust_mutex, fair_mutex, election, shared_mutex, multi_lock, any_lock, reader,
                               ticketed, keyed>(*one, *two));
     });
     all.join();

@@ -103,11 +103,17 @@ inline std::size_t watches_of(std::int64_t session) {
   return count;
 }
 
+/// Deletes the path of a lock that is not used, with the record that a dead owner of a robust mutex leaves.
+inline bool remove_path(const std::string& path) {
+  servers().remove(path + "/robust");
+  return servers().remove(path);
+}
+
 /// Takes the path away, which must be empty, and with it the watch of its children: nothing else may be left.
 /// @returns whether the servers then watch nothing at or below it.
 inline bool leaves_nothing(const std::string& path) {
   if (!queued(path, 0)) return false;
-  servers().remove(path);
+  remove_path(path);
   return eventually([&] {
     for (std::size_t i = 0; i < servers().size(); ++i) {
       for (const auto& [watched, sessions] : servers().admin(i).wchp()) {
