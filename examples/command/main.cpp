@@ -73,6 +73,8 @@ void describe_run(CLI::App& app, arguments& to) {
       ->allow_extra_args(false);
   run->add_flag("--any", set.any, "Of several paths whichever is free first");
   run->add_flag("-s,--shared", set.shared, "As a reader");
+  run->add_flag("--robust", set.robust, "Tell the next such run if the command dies, or does not end with 0");
+  add_duration(*run, "--lock-delay", set.lock_delay, "After a death keep a --robust lock for so long, at most 1m");
   add_number(*run, "--semaphore", set.permits_in_all, "A permit of so many", 1, most_int);
   add_number(*run, "--permits", set.permits, "So many permits together; default: 1", 1, 500);
   add_peers(*run, to);

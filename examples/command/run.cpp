@@ -367,6 +367,7 @@ class runner {
     add("FENCE", to_string(held_.fence()));
     if (!how_.direct) add("SEQUENCER", to_string(latchkey::sequencer_of(held_.grant())));  // it excludes datagrams
     if (index) add("INDEX", fmt::to_string(*index));
+    if (const auto dead = lock_.abandoned()) add("ABANDONED", *dead);
     return all;
   }
 
@@ -472,6 +473,7 @@ class runner {
     if (what_ == outcome::lost) say(true, fmt::format("the lock was lost, or about to be: {}", why_lost()));
     held_for_ = boottime_clock::now() - taken_;
     if (what_ == outcome::lost || held_.grant().loss()) lost_ = why_lost();
+    lock_.conclude(status_ && *status_ == 0 && what_ == outcome::ended);
     held_.release();
     if (what_ == outcome::lost) return static_cast<int>(exit_code::lost);
     if (what_ == outcome::max_hold) return static_cast<int>(exit_code::max_hold);
@@ -659,7 +661,7 @@ run_end run_under_lock(settings with, const run_options& how) try {
   while (::open("/dev/null", O_RDWR | O_CLOEXEC) <= STDERR_FILENO) {  // the standard ones may be closed
   }
   // Before the guard is forked, which has the environment of the command. This run may be below another one.
-  for (const auto* each : {"PATH", "FENCE", "SEQUENCER", "INDEX"})
+  for (const auto* each : {"PATH", "FENCE", "SEQUENCER", "INDEX", "ABANDONED"})
     ::unsetenv((std::string{"LATCHKEY_"} + each).c_str());
   auto manager = how.notify ? service_manager::of_this_process() : service_manager{};
   guarded_command what;

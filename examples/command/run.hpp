@@ -25,6 +25,8 @@ enum class containment { automatic, tree, cgroup };
 struct run_options {
   std::vector<std::string> paths;
   bool any = false;
+  bool robust = false;                     ///< the next run is told if the command does not end with 0
+  std::chrono::milliseconds lock_delay{};  ///< of such a lock, after a death
   bool shared = false;
   std::uint32_t permits_in_all = 0;  ///< of a semaphore; 0: it is none
   std::uint32_t permits = 1;

@@ -8,10 +8,12 @@
 #include <latchkey/election.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
+#include <latchkey/robust_mutex.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
 
 #include "exit_code.hpp"
+#include "show.hpp"
 
 namespace command {
 namespace {
@@ -41,13 +43,26 @@ run_lock of_permits(std::shared_ptr<latchkey::semaphore> lock, std::uint32_t cou
   }};
 }
 
+run_lock of_robust(const std::shared_ptr<latchkey::robust_mutex>& lock) {
+  auto made = of(lock);
+  made.abandoned = [lock] {
+    const auto dead = lock->abandoned();
+    return dead ? std::optional{json_of(*dead)} : std::nullopt;
+  };
+  made.conclude = [lock](bool in_order) { in_order ? lock->recovered() : lock->poison(); };
+  return made;
+}
+
 /// At most one recipe, and only what fits it.
 void require_sense(const run_options& how) {
   const bool semaphore = how.permits_in_all != 0;
   if (how.try_once && how.wait) throw usage_error{"--try does not wait, and --wait does; choose one"};
-  if (how.shared + semaphore + how.elect.has_value() + how.any > 1) {
-    throw usage_error{"--shared, --semaphore, --elect and --any exclude one another; choose one"};
+  if (how.shared + semaphore + how.elect.has_value() + how.any + how.robust > 1) {
+    throw usage_error{"--shared, --semaphore, --elect, --any and --robust exclude one another; choose one"};
   }
+  if (how.robust && (how.direct || how.paths.size() > 1))
+    throw usage_error{"--robust is for a plain lock of one path, without --peers"};
+  if (how.lock_delay != std::chrono::milliseconds{0} && !how.robust) throw usage_error{"--lock-delay needs --robust"};
   if (how.paths.size() > 1 && (semaphore || how.elect)) {
     throw usage_error{"--semaphore and --elect take one --path; a lock of several paths is a plain one, or --shared"};
   }
@@ -87,6 +102,10 @@ run_lock make_lock(latchkey::client& owner, const run_options& how) {
     return of(std::make_shared<latchkey::multi_lock>(owner, std::move(all)));
   }
   if (how.shared) return as_reader(std::make_shared<latchkey::shared_mutex>(owner, path));
+  if (how.robust) {
+    const latchkey::robust_mutex_options options{.lock_delay = how.lock_delay};
+    return of_robust(std::make_shared<latchkey::robust_mutex>(owner, path, options));
+  }
   latchkey::mutex_options options;
   if (how.direct) options.how = latchkey::hand_off::direct_then_sync;
   return of(std::make_shared<latchkey::mutex>(owner, path, options));

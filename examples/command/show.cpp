@@ -72,7 +72,8 @@ std::string time_of(wall_time when, bool fraction) {
   return fraction ? fmt::format("{}.{:03}Z", text, (ms - seconds).count()) : text + "Z";
 }
 
-std::string session_of(const contender& who) { return fmt::format("0x{:x}", static_cast<std::uint64_t>(who.session)); }
+std::string session_of(std::int64_t id) { return fmt::format("0x{:x}", static_cast<std::uint64_t>(id)); }
+std::string session_of(const contender& who) { return session_of(who.session); }
 
 using row = std::vector<std::string>;
 
@@ -260,6 +261,19 @@ std::string text_of(const queue_change& what, wall_time now) {
 }
 
 std::string text_of_not_known(wall_time now) { return time_of(now, true) + "  the queue is not known\n"; }
+
+std::string json_of(const latchkey::dead_owner& who) {
+  json all{{"label", who.label},
+           {"host", who.host},
+           {"pid", who.pid},
+           {"session", session_of(who.session)},
+           {"since", time_of(who.since, true)},
+           {"fence", to_string(who.fence)}};
+  if (who.why) all["why"] = latchkey::to_string(*who.why);
+  auto text = line_of(all);
+  text.pop_back();
+  return text;
+}
 
 std::string json_of(const queue& of) {
   auto contenders = json::array();

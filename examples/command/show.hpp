@@ -13,6 +13,7 @@
 #include <latchkey/find_locks.hpp>
 #include <latchkey/leader_view.hpp>
 #include <latchkey/queue_snapshot.hpp>
+#include <latchkey/robust_mutex.hpp>
 #include <latchkey/sequencer.hpp>
 
 namespace command {
@@ -66,7 +67,9 @@ std::string text_of_change(const latchkey::leader_sighting& seen, wall_time now)
 std::string text_of(const queue_change& what, wall_time now);
 std::string text_of_not_known(wall_time now);
 
-/// One JSON object and the end of the line, in ASCII.
+/// One JSON object, in ASCII.
+std::string json_of(const latchkey::dead_owner& who);
+/// The same and the end of the line.
 std::string json_of(const queue& of);
 std::string json_of(const listed_lock& one);
 std::string json_of(const latchkey::found_lock& one);

@@ -96,6 +96,11 @@ class LATCHKEY_EXPORT robust_mutex : public detail::lockable<robust_mutex> {
   /// if no caller of this object has the lock. Makes no request.
   void recovered() noexcept;
 
+  /// What the lock protects is not in order: the next owner is told of this one as of a dead one, once the lock has been
+  /// unlocked. For work that has failed half-way, as in the handler of an exception. `recovered()` takes it back. Does
+  /// nothing if no caller of this object has the lock. Makes no request. (The word is that of Rust's mutexes.)
+  void poison() noexcept;
+
   /// @returns the grant of the caller that holds the lock through this object; an empty one if none does.
   grant held() const;
 

@@ -26,11 +26,14 @@ class robust_line final : public cohort {
   }
   void recovered() {
     core_->monitor().run_unless_forked([&] {
-      if (!in_use()) return false;
+      if (!in_use()) return;
       before_.reset();
+      poisoned_ = false;
       if (place_) robust().recovered();
-      return true;
     });
+  }
+  void poison() {
+    core_->monitor().run_unless_forked([&] { poisoned_ = in_use(); });
   }
 
  private:
@@ -42,13 +45,15 @@ class robust_line final : public cohort {
   bool follows_on() const noexcept override { return false; }
   void let_in(time_point now) override {
     before_ = robust().before();
+    poisoned_ = false;
     if (before_) ++counts_.abandoned;
     robust().goes(way_out::abandoned);
     cohort::let_in(now);
   }
-  /// Who has lost it may have stopped in the midst of its work, though nobody else has been let in.
+  /// Who has lost it may have stopped in the midst of its work, though nobody else has been let in. The next caller of this
+  /// object is told, too: it takes another place.
   void end(hold& mine, time_point now) override {
-    if (place_ && mine.grant->ended()) give_up();
+    if (place_ && (poisoned_ || mine.grant->ended())) give_up();
     if (place_) robust().goes(way_out::unlocked);
     cohort::end(mine, now);
   }
@@ -64,6 +69,7 @@ class robust_line final : public cohort {
 
   const std::chrono::milliseconds lock_delay_;
   std::optional<dead_owner> before_;  // of the last grant
+  bool poisoned_ = false;             // the last grant
 };
 
 }  // namespace latchkey::detail

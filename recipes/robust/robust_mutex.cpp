@@ -49,6 +49,8 @@ std::optional<dead_owner> robust_mutex::abandoned() const { return line_->abando
 
 void robust_mutex::recovered() noexcept { line_->recovered(); }
 
+void robust_mutex::poison() noexcept { line_->poison(); }
+
 grant robust_mutex::held() const { return line_->held(); }
 
 }  // namespace latchkey

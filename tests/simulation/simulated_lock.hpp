@@ -67,6 +67,7 @@ class simulated_lock {
   // Of the robust family:
   std::optional<dead_owner> abandoned() { return robust_->abandoned(); }
   void recovered() { robust_->recovered(); }
+  void poison() { robust_->poison(); }
 
   // Of the fair family, a place that is kept:
   place make_place() { return std::make_shared<detail::fair_place>(fair_, detail::patience::keep); }

@@ -200,6 +200,30 @@ TEST_SUITE("robust mutex") {
     CHECK(w.theirs.abandoned()->fence == fence);
   }
 
+  TEST_CASE("what was poisoned is told as a death, also to the next caller of the object, unless that is taken back") {
+    robust_world w;
+    const auto fence = w.hold(w.mine).fence();
+    w.mine.poison();
+    w.mine.recovered();
+    const auto turn = w.mine.enter(2, mode);
+    w.mine.leave(1, mode);
+    REQUIRE(w.ends(turn, outcome::granted));
+    CHECK_FALSE(w.mine.abandoned());
+    w.mine.poison();
+    const auto next = w.mine.enter(3, mode);
+    w.mine.leave(2, mode);
+    REQUIRE(w.ends(next, outcome::granted));
+    REQUIRE(w.mine.abandoned());
+    CHECK(w.mine.abandoned()->fence == fence);
+    w.mine.recovered();
+    w.mine.leave(3, mode);
+    w.mine.poison();  // nobody has it
+    w.hold(w.third);
+    CHECK_FALSE(w.third.abandoned());
+    w.third.leave(1, mode);
+    CHECK(w.queued(0));
+  }
+
   TEST_CASE("a lock object or a client that goes while it is held is a dead owner; one that is not held is none") {
     robust_world w;
     w.hold(w.theirs);
