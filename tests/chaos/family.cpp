@@ -12,10 +12,11 @@ namespace chaos {
 
 namespace {
 
-constexpr std::array<std::pair<family, std::string_view>, 9> family_names{{
+constexpr std::array<std::pair<family, std::string_view>, 10> family_names{{
     {family::mutex, "mutex"},
     {family::linger, "linger"},
     {family::reentrant, "reentrant"},
+    {family::robust, "robust"},
     {family::fair, "fair"},
     {family::shared, "shared"},
     {family::keyed, "keyed"},

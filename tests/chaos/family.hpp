@@ -15,6 +15,7 @@ enum class family {
   mutex,      ///< latchkey::mutex
   linger,     ///< latchkey::mutex that keeps its place for a while after an unlock
   reentrant,  ///< latchkey::reentrant_mutex
+  robust,     ///< latchkey::robust_mutex
   fair,       ///< latchkey::fair_mutex, also through tickets
   shared,     ///< latchkey::shared_mutex, which lingers in some processes
   keyed,      ///< a key of a latchkey::keyed_mutex, which lingers in some processes

@@ -11,6 +11,7 @@
 #include <latchkey/keyed_mutex.hpp>
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
+#include <latchkey/robust_mutex.hpp>
 #include <latchkey/semaphore.hpp>
 
 namespace chaos {
@@ -164,6 +165,9 @@ std::unique_ptr<lock_under_test> make_lock(family which, latchkey::client& clien
     case family::reentrant:
       return std::make_unique<exclusive_lock<latchkey::reentrant_mutex>>(
           client, path, mutex_options{.turns = how.turns, .how = how.hand_off});
+    case family::robust:
+      return std::make_unique<exclusive_lock<latchkey::robust_mutex>>(
+          client, path, latchkey::robust_mutex_options{.turns = how.turns});
     case family::fair:
       return std::make_unique<exclusive_lock<latchkey::fair_mutex>>(client, path,
                                                                     latchkey::fair_mutex_options{.how = how.hand_off});

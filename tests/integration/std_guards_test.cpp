@@ -63,8 +63,8 @@ TEST_SUITE("family exclusion") {
     const auto two = kind.make(owner, fresh_path());
     group_of_actors all{kind.who};
     all.start([&] {
-      CHECK(guarded_as_one_of<mutex, reentrant_mutex, robust_mutex, fair_mutex, election, shared_mutex, multi_lock, any_lock, reader,
-                              ticketed, keyed>(*one, *two));
+      CHECK(guarded_as_one_of<mutex, reentrant_mutex, robust_mutex, fair_mutex, election, shared_mutex, multi_lock,
+                              any_lock, reader, ticketed, keyed>(*one, *two));
     });
     all.join();
   }

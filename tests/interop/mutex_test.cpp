@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/keyed_mutex.hpp>
 #include <latchkey/mutex.hpp>
+#include <latchkey/robust_mutex.hpp>
 
 #include <array>
 
@@ -55,6 +56,39 @@ TEST_SUITE("mutex") {
       CHECK_FALSE(ours.try_lock_for(300ms));
       theirs.release();
       REQUIRE(ours.try_lock_for(patience()));
+      ours.unlock();
+      CHECK(queued(path, 0));
+    }
+  }
+
+  TEST_CASE("an owner in between that is Curator's or kazoo's is not told of a death, and does not hide it") {
+    for (const auto& [where, kind] : others) {
+      CAPTURE(kind);
+      const auto path = fresh_path();
+      client here{servers().connect_string(), quick(10s)};
+      robust_mutex ours{here, path};
+      fencing_token dead;
+      {
+        client killed{servers().connect_string(), quick(10s)};
+        robust_mutex lock{killed, path};
+        lock.lock();
+        dead = lock.held().fence();
+      }
+      contender_there theirs{where(), fresh_name(kind)};
+      CHECK(theirs.take(kind, path) > dead.czxid);
+      CHECK_FALSE(ours.try_lock());
+      theirs.release();
+      REQUIRE(ours.try_lock_for(patience()));
+      REQUIRE(ours.abandoned());
+      CHECK(ours.abandoned()->fence == dead);
+      theirs.queue_up(kind, path);
+      REQUIRE(queued(path, 2));
+      ours.recovered();
+      ours.unlock();
+      theirs.granted();
+      theirs.release();
+      REQUIRE(ours.try_lock_for(patience()));
+      CHECK_FALSE(ours.abandoned());
       ours.unlock();
       CHECK(queued(path, 0));
     }

@@ -9,6 +9,7 @@
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/robust_mutex.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/sequencer.hpp>
 #include <latchkey/shared_mutex.hpp>
@@ -77,6 +78,7 @@ std::vector<std::function<other_lock(client&, const std::string&)>> all_kinds() 
   using options = election_options;
   return {
       [](auto& owner, auto& path) { return other<calls_of<mutex>>("mutex", owner, path); },
+      [](auto& owner, auto& path) { return other<calls_of<robust_mutex>>("robust mutex", owner, path); },
       [](auto& owner, auto& path) { return other<calls_of<fair_mutex>>("fair mutex", owner, path); },
       [](auto& owner, auto& path) { return other<calls_of<shared_mutex>>("writer", owner, path); },
       [](auto& owner, auto& path) {

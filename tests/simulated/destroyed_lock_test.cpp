@@ -8,6 +8,7 @@
 #include <latchkey/multi_lock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/reentrant_mutex.hpp>
+#include <latchkey/robust_mutex.hpp>
 #include <latchkey/semaphore.hpp>
 #include <latchkey/shared_mutex.hpp>
 
@@ -83,6 +84,7 @@ TEST_CASE("a lock object that is destroyed while a thread waits for it says so t
   destroy_at_the_path<fair_mutex>("fair mutex", acquire);
   destroy_at_the_path<fair_mutex>("ticket", [](auto& lock) { return lock.enqueue().acquire(); });
   destroy_at_the_path<reentrant_mutex>("reentrant mutex", acquire);
+  destroy_at_the_path<robust_mutex>("robust mutex", acquire);
   destroy_at_the_path<election>("candidate", acquire);
   destroy_at_the_path<shared_mutex>("writer", acquire);
   destroy_at_the_path<shared_mutex>("reader", [](auto& lock) { return lock.acquire_shared(); });
