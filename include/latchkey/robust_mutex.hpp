@@ -64,7 +64,7 @@ struct robust_mutex_options {
 /// later owner is told, too; the lock is never unusable.
 ///
 /// Shares its queue with `mutex`, `fair_mutex`, `multi_lock` and Curator's `InterProcessMutex`, which exclude those of this
-/// class, and whose deaths are not told. Keeps a node, `<path>/robust`, while it is held and after a death. That node says
+/// class, and whose deaths are not told. Keeps a node, `<path>/robust-owner`, while it is held and after a death. That node says
 /// who it was; to delete it by hand is to say that all is in order.
 ///
 /// Fairness, blocking, concurrency, lifetime: as for `mutex`. A place in the queue costs one write, and one round trip, more

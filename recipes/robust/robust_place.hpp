@@ -24,7 +24,7 @@ enum class way_out : std::uint8_t {
   held_too_long,  ///< the record says so
 };
 
-/// An entry that is granted once `<path>/robust` names it: a record that goes together with the node of an owner who
+/// An entry that is granted once `<path>/robust-owner` names it: a record that goes together with the node of an owner who
 /// unlocks, and stays behind otherwise.
 ///
 /// | state    | event                                    | then                                                         |

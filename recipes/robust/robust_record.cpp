@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_members.hpp"
+
 namespace latchkey::detail {
 namespace {
 
@@ -27,29 +29,21 @@ json members_of(const dead_owner& owner) {
   return members;
 }
 
-std::int64_t number_at(const json& members, const char* key) {
-  const auto at = members.find(key);
-  return at != members.end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
-}
-
-std::int64_t number_at(const json& members, const char* key, std::int64_t most) {
+/// @returns it within 0 and `most`.
+std::int64_t number_up_to(std::int64_t most, const json& members, const char* key) {
   return std::clamp<std::int64_t>(number_at(members, key), 0, most);
-}
-
-std::string text_at(const json& members, const char* key) {
-  const auto at = members.find(key);
-  return at != members.end() && at->is_string() ? at->get<std::string>() : std::string{};
 }
 
 dead_owner owner_of(const json& members) {
   constexpr auto any = std::numeric_limits<std::int64_t>::max();
   constexpr auto last_year = std::chrono::floor<milliseconds>(std::chrono::system_clock::duration::max());
   dead_owner owner{.label = text_at(members, "label"), .host = text_at(members, "host")};
-  owner.pid = number_at(members, "pid", any);
+  owner.pid = number_up_to(any, members, "pid");
   owner.session = number_at(members, "session");  // of servers from 128 on it is negative
-  owner.fence.czxid = number_at(members, "czxid", any);
-  owner.fence.turn = static_cast<std::uint32_t>(number_at(members, "turn", std::numeric_limits<std::uint32_t>::max()));
-  owner.since += milliseconds{number_at(members, "since_ms", last_year.count())};
+  owner.fence.czxid = number_up_to(any, members, "czxid");
+  owner.fence.turn =
+      static_cast<std::uint32_t>(number_up_to(std::numeric_limits<std::uint32_t>::max(), members, "turn"));
+  owner.since += milliseconds{number_up_to(last_year.count(), members, "since_ms")};
   if (text_at(members, "why") == too_long) owner.why = loss_reason::held_too_long;
   return owner;
 }
@@ -73,7 +67,7 @@ robust_record read_robust_record(std::string_view data) {
   if (!members.is_object()) return found;
   found.held = text_at(members, "state") != "free";
   found.node = text_at(members, "node");
-  found.lock_delay = milliseconds{number_at(members, "lock_delay_ms", longest_lock_delay.count())};
+  found.lock_delay = milliseconds{number_up_to(longest_lock_delay.count(), members, "lock_delay_ms")};
   if (const auto owner = members.find("owner"); owner != members.end() && owner->is_object())
     found.owner = owner_of(*owner);
   if (const auto before = members.find("before"); before != members.end() && before->is_object())

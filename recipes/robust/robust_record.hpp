@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What the node `robust` of a lock path says. Pure.
+/// What the node `robust-owner` of a lock path says. Pure.
 
 #include <chrono>
 #include <optional>
@@ -14,7 +14,7 @@ namespace latchkey::detail {
 
 /// The child of a lock path that is there while a `robust_mutex` is held, and after its owner has died. No name of a
 /// contender.
-inline constexpr std::string_view name_of_record = "robust";
+inline constexpr std::string_view name_of_record = "robust-owner";
 
 /// The longest lock delay.
 inline constexpr std::chrono::milliseconds longest_lock_delay = std::chrono::minutes{1};

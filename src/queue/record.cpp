@@ -9,6 +9,8 @@
 #include <fmt/chrono.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_members.hpp"
+
 namespace latchkey::detail {
 namespace {
 
@@ -48,15 +50,9 @@ contender_record read_owner(std::string_view data) {
   const auto record = nlohmann::json::parse(data, nullptr, false);
   contender_record owner;
   if (!record.is_object()) return owner;
-  const auto text = [&](const char* key) {
-    const auto at = record.find(key);
-    return at != record.end() && at->is_string() ? at->get<std::string>() : std::string{};
-  };
-  owner.label = text("label");
-  owner.host = text("host");
-  if (const auto pid = record.find("pid"); pid != record.end() && pid->is_number_integer()) {
-    owner.pid = pid->get<std::int64_t>();
-  }
+  owner.label = text_at(record, "label");
+  owner.host = text_at(record, "host");
+  owner.pid = number_at(record, "pid");
   return owner;
 }
 

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_members.hpp"
+
 namespace latchkey::detail {
 namespace {
 
@@ -39,16 +41,6 @@ json members_of(std::string_view line) {
   const auto text = line.substr(0, at);
   if (line.substr(at) != fmt::format("{}{:016x}\"}}", before_sum, sum_of(text))) return {};
   return json::parse(line, nullptr, false);
-}
-
-std::string text_at(const json& members, const char* key) {
-  const auto at = members.find(key);
-  return at != members.end() && at->is_string() ? at->get<std::string>() : std::string{};
-}
-
-std::int64_t number_at(const json& members, const char* key) {
-  const auto at = members.find(key);
-  return at != members.end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
 }
 
 std::string hexadecimal(std::string_view bytes) {

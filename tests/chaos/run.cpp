@@ -185,7 +185,7 @@ class run {
     for (int lock = 0; lock < how_.locks; ++lock) {
       for (const auto& path : node_paths(lock)) {
         for (const auto& name : servers_.children(path)) {
-          if (name == "robust") continue;  // what a dead owner leaves
+          if (name == "robust-owner") continue;  // what a dead owner leaves
           log_.tell("chaos", event_kind::leftover, fmt::format("{}/{}", path, name));
         }
       }

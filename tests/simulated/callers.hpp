@@ -49,7 +49,7 @@ inline bool queued(const simulated_ensemble& ensemble, const std::string& path, 
   const auto end = std::chrono::steady_clock::now() + 30s;
   const auto contenders = [&] {
     auto names = ensemble.children(path);
-    std::erase(names, "robust");  // the record of a robust mutex
+    std::erase(names, "robust-owner");  // the record of a robust mutex
     return names.size();
   };
   while (contenders() != count) {

@@ -4,8 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "log_lines.hpp"
-#include "simulation/simulated_client.hpp"
-#include "simulation/simulated_lock.hpp"
+#include "support/calm_world.hpp"
 
 namespace latchkey::testing {
 namespace {

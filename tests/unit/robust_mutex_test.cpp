@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using detail::duration;
 
-const std::string record = "/q/robust";
+const std::string record = "/q/robust-owner";
 
 client_options labelled(const char* label) {
   client_options options;
@@ -395,6 +395,18 @@ TEST_SUITE("robust mutex") {
     w.time.run_for(100ms);
     w.mine.leave(1, mode);
     CHECK(w.queued(0));  // what goes along is missing: the node goes by itself
+  }
+
+  TEST_CASE("a record that cannot be deleted, as it has a child, is told of, and keeps no one from the lock") {
+    robust_world w;
+    w.hold(w.mine);
+    w.ensemble.create(record + "/child");
+    w.mine.leave(1, mode);
+    for (int i = 0; i < 3; ++i) {
+      w.hold(w.third);
+      CHECK(w.third.abandoned());
+      w.third.leave(1, mode);
+    }
   }
 
   TEST_CASE("a server that refuses the record fails the call, and leaves nothing but what a dead owner has left") {

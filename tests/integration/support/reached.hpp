@@ -105,7 +105,7 @@ inline std::size_t watches_of(std::int64_t session) {
 
 /// Deletes the path of a lock that is not used, with the record that a dead owner of a robust mutex leaves.
 inline bool remove_path(const std::string& path) {
-  servers().remove(path + "/robust");
+  servers().remove(path + "/robust-owner");
   return servers().remove(path);
 }
 
