@@ -53,7 +53,8 @@ struct robust_mutex_options {
   /// If an owner of this object goes without unlocking: how long the lock is then kept from the next `robust_mutex`, so
   /// that requests which the dead owner had sent to other servers have arrived, or are gone. At most one minute. The time
   /// runs from when the next in the queue learns of the death. A client with the same `client_options::label` on the same
-  /// host does not wait: it is taken for the next run of the dead one. A delay is a guess, which a fencing token is not:
+  /// host does not wait: it is taken for the next run of the dead one. Calls that end before the delay is over do not get the
+  /// lock, and other objects begin it anew: so wait for longer than it lasts. A delay is a guess, which a fencing token is not:
   /// see `fence_gate`. (Chubby's lock delay: M. Burrows, OSDI 2006, section 2.4.)
   saturating<std::chrono::milliseconds> lock_delay{};
 };
@@ -68,7 +69,8 @@ struct robust_mutex_options {
 /// who it was; to delete it by hand is to say that all is in order.
 ///
 /// Fairness, blocking, concurrency, lifetime: as for `mutex`. A place in the queue costs one write, and one round trip, more
-/// than that of a `mutex`; turns and the unlock cost nothing more.
+/// than that of a `mutex`; turns and the unlock cost nothing more. Callers who come back at once do not leave and queue again in
+/// one transaction, as those of a `mutex` do. `transaction::commit_and_release()` does not release it.
 ///
 /// Loss: as for `mutex`. Who loses the lock while holding it is a dead owner for the next one. So is who closes the client
 /// or destroys the lock object while holding it. An unlock whose transaction has not reached the ensemble when the session

@@ -142,7 +142,8 @@ class LATCHKEY_EXPORT transaction {
   ///
   /// Callers of the same object that wait take a new place in the queue. A `reentrant_mutex` is unlocked as often as it
   /// was locked, before it can be taken again. A shared grant ends with `unlock_shared()` only, as its place may have
-  /// other readers, and the permits of a `semaphore` end with their guard only: for them this is `commit()`.
+  /// other readers, the permits of a `semaphore` end with their guard only, and a `robust_mutex` with its unlock, which its
+  /// record goes with: for them this is `commit()`.
   /// @throws error as `commit()`
   commit_result commit_and_release(saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "queue/long_wait.hpp"
 #include "recipes/line/cohort.hpp"
 #include "recipes/robust/robust_place.hpp"
 
@@ -17,7 +18,12 @@ class robust_line final : public cohort {
  public:
   robust_line(std::shared_ptr<client_core> core, std::string path, const cohort_options& options,
               std::chrono::milliseconds lock_delay)
-      : cohort{std::move(core), std::move(path), contender_kind::lock, options}, lock_delay_{lock_delay} {}
+      : cohort{std::move(core), std::move(path), contender_kind::lock, options}, lock_delay_{lock_delay} {
+    line_.when_long([this](const long_wait& what) {
+      if (place_ && robust().delays()) return;  // nobody holds it
+      look_into_long_wait(*core_, {.lock = path_, .path = path_, .kind = &rule_of(contender_kind::lock)}, what);
+    });
+  }
 
   // Without the monitor. As the members of `robust_mutex`:
 
@@ -38,7 +44,7 @@ class robust_line final : public cohort {
 
  private:
   std::shared_ptr<place> make_place() override {
-    return std::make_shared<robust_place>(core_, absolute_, rule_of(contender_kind::lock), *this, lock_delay_);
+    return std::make_shared<robust_place>(core_, absolute_, rule_of(contender_kind::lock), *this, lock_delay_, seen_);
   }
   robust_place& robust() const noexcept { return static_cast<robust_place&>(*place_); }
   /// A place that follows on would be let in without a word about its owner.
@@ -68,6 +74,7 @@ class robust_line final : public cohort {
   }
 
   const std::chrono::milliseconds lock_delay_;
+  const std::shared_ptr<seen_death> seen_ = std::make_shared<seen_death>();
   std::optional<dead_owner> before_;  // of the last grant
   bool poisoned_ = false;             // the last grant
 };

@@ -23,12 +23,14 @@ constexpr duration repetition_pause = std::chrono::milliseconds{100};
 }  // namespace
 
 robust_place::robust_place(std::shared_ptr<client_core> core, const std::shared_ptr<const std::string>& path,
-                           const rule& kind, place_listener& listener, std::chrono::milliseconds lock_delay)
+                           const rule& kind, place_listener& listener, std::chrono::milliseconds lock_delay,
+                           std::shared_ptr<seen_death> seen)
     : place{listener},
       conversation{*core},
       core_{std::move(core)},
       path_{join(*path, name_of_record)},
-      entry_{std::make_shared<queue_entry>(core_, path, kind, *this)} {
+      entry_{std::make_shared<queue_entry>(core_, path, kind, *this)},
+      seen_{std::move(seen)} {
   record_.lock_delay = lock_delay;
 }
 
@@ -122,7 +124,7 @@ void robust_place::on_read(const reply& read) {
   if (left_) return leave_at_last();
   switch (read.code) {
     case reply_code::ok:
-      return on_other(found, read.stat.version);
+      return on_other(found, read.stat);
     case reply_code::no_node:
       return write(state::taking);
     case reply_code::no_permission:  // who may write it need not be able to read it
@@ -137,15 +139,20 @@ bool robust_place::names(const robust_record& found, const robust_record& owner)
 }
 
 /// The record of an owner of this client that has unlocked is on its way, though this entry has been let in.
-void robust_place::on_other(const robust_record& found, std::int32_t version) {
+void robust_place::on_other(const robust_record& found, const node_stat& of) {
   if (!found.node.empty() && core_->reaper().owes(join(parent_of(path_), found.node))) {
     become(state::pausing);
     return after(deletion_pause, [](robust_place& self) { self.write(state::taking); });
   }
-  if (former_ && names(found, *former_)) return replace(former_->before, version);  // nobody has held it then
-  const bool is_next_run = found.owner.label == record_.owner.label && found.owner.host == record_.owner.host;
+  if (former_ && names(found, *former_)) return replace(former_->before, of.version);  // nobody has held it then
+  const auto now = core_->monitor().now();
+  const bool is_news = seen_->czxid != of.czxid || seen_->version != of.version;
+  if (is_news) *seen_ = {of.czxid, of.version, now};
+  const bool has_died = !found.owner.why;  // otherwise it lives on, and is no earlier run
+  const bool is_next_run =
+      has_died && found.owner.label == record_.owner.label && found.owner.host == record_.owner.host;
   const auto delay = found.held && !is_next_run ? found.lock_delay : std::chrono::milliseconds{0};
-  if (found.held) {
+  if (found.held && is_news) {
     log(log_level::warning, "an owner of a robust_mutex has not unlocked it; what it protects may be half changed",
         {{"path", parent_of(path_).substr(core_->chroot().size())},
          {"label", found.owner.label},
@@ -154,12 +161,13 @@ void robust_place::on_other(const robust_record& found, std::int32_t version) {
          {"token", to_string(found.owner.fence)},
          {"lock_delay_ms", delay}});
   }
-  if (delay == duration::zero()) return replace(found.left_by(), version);
+  const auto left = seen_->since + delay - now;
+  if (left <= duration::zero()) return replace(found.left_by(), of.version);
   if (how_ == patience::once) return refuse();
   const auto self = shared_from_this();
   become(state::pausing);
   waited_ = true;
-  after(delay, [dead = found.left_by(), version](robust_place& me) { me.replace(dead, version); });
+  after(left, [dead = found.left_by(), version = of.version](robust_place& me) { me.replace(dead, version); });
   listener_->on_delayed();
 }
 

@@ -24,6 +24,13 @@ enum class way_out : std::uint8_t {
   held_too_long,  ///< the record says so
 };
 
+/// A death that has been seen, so that the lock delay is waited out once, however many calls try meanwhile.
+struct seen_death {
+  std::int64_t czxid = 0;     ///< of the record
+  std::int32_t version = -1;  ///< of the record
+  time_point since{};
+};
+
 /// An entry that is granted once `<path>/robust-owner` names it: a record that goes together with the node of an owner who
 /// unlocks, and stays behind otherwise.
 ///
@@ -51,8 +58,9 @@ class robust_place final : public place, public place_listener, public conversat
  public:
   /// @param path absolute path of the lock
   /// @param lock_delay of its record
+  /// @param seen by earlier places of the same object
   robust_place(std::shared_ptr<client_core> core, const std::shared_ptr<const std::string>& path, const rule& kind,
-               place_listener& listener, std::chrono::milliseconds lock_delay);
+               place_listener& listener, std::chrono::milliseconds lock_delay, std::shared_ptr<seen_death> seen);
 
   void start(patience how, std::unique_ptr<kept_node> former = {}) override;
   void leave(bool closed = false) override;
@@ -67,6 +75,8 @@ class robust_place final : public place, public place_listener, public conversat
   /// @pre granted. @returns who did not unlock; nothing once that is in order.
   const std::optional<dead_owner>& before() const noexcept { return record_.before; }
   void recovered() noexcept { record_.before.reset(); }
+  /// @returns whether it waits out a lock delay.
+  bool delays() const noexcept { return state_ == state::pausing; }
 
  private:
   enum class state : std::uint8_t { over, queueing, taking, reading, pausing, replacing, named };
@@ -101,7 +111,7 @@ class robust_place final : public place, public place_listener, public conversat
   void on_written(const reply& written);
   void read();
   void on_read(const reply& read);
-  void on_other(const robust_record& found, std::int32_t version);
+  void on_other(const robust_record& found, const node_stat& of);
   void replace(std::optional<dead_owner> before, std::int32_t version);
   void read_again();
   void be_named();
@@ -115,6 +125,7 @@ class robust_place final : public place, public place_listener, public conversat
   const std::shared_ptr<client_core> core_;
   const std::string path_;  // of the record
   const std::shared_ptr<queue_entry> entry_;
+  const std::shared_ptr<seen_death> seen_;
   patience how_ = patience::wait;
   way_out way_out_ = way_out::unlocked;
   checked_state<state, may_follow> state_ = state::over;

@@ -289,6 +289,45 @@ TEST_SUITE("robust mutex") {
     CHECK(next_run.abandoned()->label == "three");
   }
 
+  TEST_CASE("tries of one object wait a lock delay out together, and say once who has died") {
+    const log_lines log{log_level::warning};
+    robust_world w{1, {.family = lock_family::robust, .lock_delay = 20s}};
+    w.leave_dead();
+    REQUIRE(w.queued(1));
+    const auto died = w.time.now();
+    for (;;) {
+      const auto attempt = w.mine.enter(1, mode, detail::at_once);
+      REQUIRE(w.eventually([&] { return attempt->what != outcome::waiting; }));
+      if (attempt->what == outcome::granted) break;
+      w.time.run_for(1s);
+      REQUIRE(w.time.now() < died + 1min);
+    }
+    CHECK(w.time.now() >= died + 20s);
+    CHECK(w.time.now() < died + 23s);
+    CHECK(w.mine.abandoned());
+    CHECK(log.with("has not unlocked it").size() == 1);
+  }
+
+  TEST_CASE("who waits a long lock delay out is not told to hold the lock itself") {
+    const log_lines log{log_level::warning};
+    robust_world w{1, {.family = lock_family::robust, .lock_delay = 50s}};
+    w.leave_dead();
+    const auto call = w.mine.enter(1, mode);
+    CHECK(w.ends(call, outcome::granted));
+    CHECK(log.with("waiting long").empty());
+  }
+
+  TEST_CASE("who has held for too long is no earlier run of who has the same label: the delay is waited out") {
+    robust_world w{1, {.family = lock_family::robust, .max_hold = 5s, .lock_delay = 20s}};
+    simulated_client again{w.ensemble, labelled("two")};
+    REQUIRE(again.connect());
+    simulated_lock next{again, "/q", {.family = lock_family::robust}};
+    w.hold(w.theirs);
+    const auto since = w.time.now();
+    w.hold(next);
+    CHECK(w.time.now() >= since + 25s);
+  }
+
   TEST_CASE("who dies in a lock delay has written nothing: the next one waits the whole of it") {
     robust_world w{1, {.family = lock_family::robust, .lock_delay = 20s}};
     const auto fence = w.hold(w.theirs).fence();
