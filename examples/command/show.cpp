@@ -97,7 +97,8 @@ std::string table_of(const std::vector<row>& rows, std::string_view indent) {
 }
 
 /// @returns what is invalid in UTF-8 replaced, and everything beyond ASCII escaped.
-std::string line_of(const json& object) { return object.dump(-1, ' ', true, json::error_handler_t::replace) + '\n'; }
+std::string dumped(const json& object) { return object.dump(-1, ' ', true, json::error_handler_t::replace); }
+std::string line_of(const json& object) { return dumped(object) + '\n'; }
 
 /// @returns what its name and its place tell.
 json object_of_unread(const contender& who) {
@@ -270,9 +271,7 @@ std::string json_of(const latchkey::dead_owner& who) {
            {"since", time_of(who.since, true)},
            {"fence", to_string(who.fence)}};
   if (who.why) all["why"] = latchkey::to_string(*who.why);
-  auto text = line_of(all);
-  text.pop_back();
-  return text;
+  return dumped(all);
 }
 
 std::string json_of(const queue& of) {

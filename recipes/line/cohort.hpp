@@ -23,12 +23,12 @@ struct cohort_options {
   std::optional<std::string> record{};
   hand_off how = hand_off::ensemble;
 
-  /// @param options of a mutex, or of a shared mutex
+  /// @param options of a mutex, of a shared mutex, or of a robust mutex
   /// @throws error bad_option
   template <class Options>
   static cohort_options checked(const Options& options, const std::string& path) {
     return checked({.turns = options.turns,
-                    .linger = saturate(options.linger),
+                    .linger = linger_of(options),
                     .group = options.group,
                     .max_hold = saturate(options.max_hold),
                     .how = how_of(options)},
@@ -36,6 +36,11 @@ struct cohort_options {
   }
 
  private:
+  template <class Options>
+  static duration linger_of(const Options& options) {
+    if constexpr (requires { options.linger; }) return saturate(options.linger);
+    return {};
+  }
   template <class Options>
   static hand_off how_of(const Options& options) {
     if constexpr (requires { options.how; }) return options.how;

@@ -59,8 +59,8 @@ class robust_line final : public cohort {
   /// Who has lost it may have stopped in the midst of its work, though nobody else has been let in. The next caller of this
   /// object is told, too: it takes another place.
   void end(hold& mine, time_point now) override {
-    if (place_ && (poisoned_ || mine.grant->ended())) give_up();
-    if (place_) robust().goes(way_out::unlocked);
+    const bool in_order = !poisoned_ && !mine.grant->ended();
+    if (place_) in_order ? robust().goes(way_out::unlocked) : give_up();
     cohort::end(mine, now);
   }
   void on_overdue(hold&) override {

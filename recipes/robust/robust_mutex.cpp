@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/robust_mutex.hpp>
 
-#include <latchkey/mutex.hpp>
-
 #include "recipes/line/line_call.hpp"
 #include "recipes/robust/robust_line.hpp"
 
@@ -21,11 +19,8 @@ robust_mutex::robust_mutex(client& owner, given_text<std::string> path, robust_m
     : path_{std::move(path)} {
   detail::require_lock_path(path_, owner.core()->chroot());
   const auto lock_delay = checked(options.lock_delay, path_);
-  line_ = std::make_shared<detail::robust_line>(
-      owner.core(), path_,
-      detail::cohort_options::checked(
-          mutex_options{.turns = options.turns, .group = options.group, .max_hold = options.max_hold}, path_),
-      lock_delay);
+  line_ = std::make_shared<detail::robust_line>(owner.core(), path_, detail::cohort_options::checked(options, path_),
+                                                lock_delay);
 }
 
 robust_mutex::~robust_mutex() { line_->shut(); }

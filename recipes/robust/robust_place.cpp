@@ -70,7 +70,7 @@ void robust_place::on_granted() {
   write(state::taking);
 }
 
-/// The check makes it the last word of this owner: none that comes later is let in before its node has gone.
+/// Carried out only while the node of the entry is there: an owner that has lost it writes nothing any more.
 void robust_place::write(state how) {
   const bool is_new = how == state::taking;
   become(how);
@@ -138,7 +138,8 @@ bool robust_place::names(const robust_record& found, const robust_record& owner)
   return found.held && found.node == owner.node && found.owner.fence == owner.owner.fence;
 }
 
-/// The record of an owner of this client that has unlocked is on its way, though this entry has been let in.
+/// An owner of this client may have unlocked: then the deletion of its record is on its way, though this entry has been let
+/// in.
 void robust_place::on_other(const robust_record& found, const node_stat& of) {
   if (!found.node.empty() && core_->reaper().owes(join(parent_of(path_), found.node))) {
     become(state::pausing);
@@ -214,7 +215,7 @@ void robust_place::leave_at_last() {
   end();
 }
 
-/// What an owner who has not been told of a death leaves is nothing.
+/// Who goes in order, and was told of no death, leaves no record.
 std::vector<step> robust_place::last_words() const {
   if (state_ != state::named || way_out_ == way_out::abandoned) return {};
   if (way_out_ == way_out::unlocked && !record_.before) return {{.what = step::operation::remove, .path = path_}};
@@ -224,9 +225,10 @@ std::vector<step> robust_place::last_words() const {
   return {{.what = step::operation::set, .path = path_, .data = last.text()}};
 }
 
-void robust_place::end() {
+/// @returns whether its line is to be told: it has not let go of the place.
+bool robust_place::end() {
   become(state::over);
-  left_ = nullptr;
+  return std::exchange(left_, nullptr) == nullptr;
 }
 
 void robust_place::refuse() {
@@ -259,25 +261,18 @@ void robust_place::on_asked_to_release() {
 
 void robust_place::on_refused() {
   const auto self = shared_from_this();
-  const bool was_left = left_ != nullptr;
-  end();
-  if (!was_left) listener_->on_refused();
+  if (end()) listener_->on_refused();
 }
 
 void robust_place::on_lost(loss_reason why) {
   const auto self = shared_from_this();
-  const bool was_left = left_ != nullptr;
   const bool was_try = state_ != state::named && how_ == patience::once;
-  end();
-  if (was_left) return;
-  was_try ? listener_->on_refused() : listener_->on_lost(why);
+  if (end()) was_try ? listener_->on_refused() : listener_->on_lost(why);
 }
 
 void robust_place::on_failed(const failure& why) {
   const auto self = shared_from_this();
-  const bool was_left = left_ != nullptr;
-  end();
-  if (!was_left) listener_->on_failed(why);
+  if (end()) listener_->on_failed(why);
 }
 
 }  // namespace latchkey::detail

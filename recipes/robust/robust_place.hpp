@@ -75,7 +75,7 @@ class robust_place final : public place, public place_listener, public conversat
   /// @pre granted. @returns who did not unlock; nothing once that is in order.
   const std::optional<dead_owner>& before() const noexcept { return record_.before; }
   void recovered() noexcept { record_.before.reset(); }
-  /// @returns whether it waits out a lock delay.
+  /// @returns whether it waits for a time to pass, as for a lock delay.
   bool delays() const noexcept { return state_ == state::pausing; }
 
  private:
@@ -120,7 +120,7 @@ class robust_place final : public place, public place_listener, public conversat
   void refuse();
   void fail(reply_code code);
   void leave_at_last();
-  void end();
+  bool end();
 
   const std::shared_ptr<client_core> core_;
   const std::string path_;  // of the record

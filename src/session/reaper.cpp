@@ -186,9 +186,8 @@ void reaper::look_now(std::uint64_t id) {
 void reaper::on_removed(std::uint64_t id, reply_code code) {
   --deletions_;
   const auto at = obligations_.find(id);
-  const bool is_refused = code != reply_code::ok && !is_lost(code);
-  const bool was_along = is_refused && at != obligations_.end() && !at->second.along.empty();
-  was_along ? remove_by_itself(id) : conclude(id, code);
+  const bool had_company = at != obligations_.end() && !at->second.along.empty();
+  had_company ? conclude_all({id}, code) : conclude(id, code);
   remove_gathered();
 }
 

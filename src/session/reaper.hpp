@@ -31,11 +31,9 @@ class reaper {
  public:
   reaper(monitor& own, session& through) : monitor_{own}, session_{through} {}
 
-  /// Deletes the node at `path`.
-  void remove(std::string path) { discharge(add({std::move(path), {}})); }
-
-  /// As `remove`, by one transaction with `along`: all or nothing. If the ensemble refuses that, the node goes by itself.
-  void remove(std::string path, std::vector<step> along) {
+  /// Deletes the node at `path`. @param along goes in one transaction with that: all or nothing. If the ensemble refuses it,
+  /// the node goes by itself.
+  void remove(std::string path, std::vector<step> along = {}) {
     discharge(add({.path = std::move(path), .prefix = {}, .along = std::move(along)}));
   }
 
