@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A process that holds a lock and looks at its grant when it is told to: `holder_process CONNECT PATH SESSION_MS`, and
 /// "direct" if its lock hands off so, "robust" if it is a `robust_mutex`, or "recorded FILE" and "robust FILE" if its client
-/// has a session file. It says "held TOKEN", or
-/// "refused REASON" if it has no client, and for each line that it reads "held" or "lost REASON", "unlocked" if the line
-/// says "unlock", "forked PID" of a child that outlives it if it says "fork"; it executes itself if it says "exec", and ends
-/// in the way that it says: "exit", "quick_exit", "_exit", "abort" or "throw". It returns from main with its input.
+/// has a session file. It says "held TOKEN", or "refused REASON" if it has no client, and for each line that it reads "held"
+/// or "lost REASON", "unlocked" if the line says "unlock", "forked PID" of a child that outlives it if it says "fork"; it
+/// executes itself if it says "exec", and ends in the way that it says: "exit", "quick_exit", "_exit", "abort" or "throw". It
+/// returns from main with its input.
 
 #include <latchkey/mutex.hpp>
 #include <latchkey/robust_mutex.hpp>
@@ -20,34 +20,7 @@
 
 namespace {
 
-/// The part of both locks that is used here.
-template <class Lock>
-int hold(Lock& lock, char** argv);
-
-}  // namespace
-
-int main(int argc, char** argv) try {
-  if (argc < 4 || argc > 6) return 2;
-  const std::string kind = argc > 4 ? argv[4] : "";
-  const bool direct = kind == "direct";
-  latchkey::client_options options;
-  options.session_timeout = std::chrono::milliseconds{std::atoi(argv[3])};
-  if (direct) options.peers.emplace();
-  if (argc == 6) options.session_file = argv[5];
-  latchkey::client client{argv[1], options};
-  if (kind == "robust") {
-    latchkey::robust_mutex lock{client, argv[2]};
-    return hold(lock, argv);
-  }
-  const auto how = direct ? latchkey::hand_off::direct : latchkey::hand_off::ensemble;
-  latchkey::mutex lock{client, argv[2], {.how = how}};
-  return hold(lock, argv);
-} catch (const std::exception& failure) {
-  std::cout << "refused " << failure.what() << std::endl;
-}
-
-namespace {
-
+/// @param argv to execute itself with. @returns the exit code
 template <class Lock>
 int hold(Lock& lock, char** argv) {
   lock.lock();
@@ -88,3 +61,23 @@ int hold(Lock& lock, char** argv) {
 }
 
 }  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 4 || argc > 6) return 2;
+  const std::string kind = argc > 4 ? argv[4] : "";
+  const bool direct = kind == "direct";
+  latchkey::client_options options;
+  options.session_timeout = std::chrono::milliseconds{std::atoi(argv[3])};
+  if (direct) options.peers.emplace();
+  if (argc == 6) options.session_file = argv[5];
+  latchkey::client client{argv[1], options};
+  if (kind == "robust") {
+    latchkey::robust_mutex lock{client, argv[2]};
+    return hold(lock, argv);
+  }
+  const auto how = direct ? latchkey::hand_off::direct : latchkey::hand_off::ensemble;
+  latchkey::mutex lock{client, argv[2], {.how = how}};
+  return hold(lock, argv);
+} catch (const std::exception& failure) {
+  std::cout << "refused " << failure.what() << std::endl;
+}

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "simulation/history_checker.hpp"
+#include "simulation/complaints.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -38,11 +38,6 @@ history_log two_writers() {
   return log;
 }
 
-bool complains_of_commits(const history_log& log) {
-  const auto found = violations(log);
-  return found.size() == 1 && found[0].starts_with("commits");
-}
-
 }  // namespace
 
 TEST_SUITE("checker of commits") {
@@ -51,7 +46,7 @@ TEST_SUITE("checker of commits") {
   TEST_CASE("a write after the next client has been granted the lock") {
     auto log = two_writers();
     log.writes[0].time = first_grant + 1s + 5ms;
-    CHECK(complains_of_commits(log));
+    CHECK(complains(log, "commits"));
     log.grants[1].client = log.calls[1].client = 0;  // who waits in the same client may be let in before
     CHECK(violations(log).empty());
   }
@@ -61,24 +56,24 @@ TEST_SUITE("checker of commits") {
     std::swap(log.writes[0], log.writes[1]);
     std::swap(log.writes[0].time, log.writes[1].time);
     log.grants[1].client = log.calls[1].client = 0;
-    CHECK(complains_of_commits(log));
+    CHECK(complains(log, "commits"));
   }
 
   TEST_CASE("an outcome that is not what the ensemble has") {
     for (const auto what : {outcome::lock_lost, outcome::refused}) {
       auto log = two_writers();
       log.commits[1].what = what;
-      CHECK(complains_of_commits(log));
+      CHECK(complains(log, "commits"));
       log.writes.pop_back();
       CHECK(violations(log).empty());
     }
     auto log = two_writers();
     log.writes.pop_back();
-    CHECK(complains_of_commits(log));
+    CHECK(complains(log, "commits"));
     log.commits[1].what = outcome::in_doubt;
     CHECK(violations(log).empty());
     log.commits[1].what.reset();
-    CHECK(complains_of_commits(log));
+    CHECK(complains(log, "commits"));
     log.commits[1].failed = true;
     CHECK(violations(log).empty());
   }
@@ -86,7 +81,7 @@ TEST_SUITE("checker of commits") {
   TEST_CASE("a write that is there twice") {
     auto log = two_writers();
     log.writes.push_back(log.writes.back());
-    CHECK(complains_of_commits(log));
+    CHECK(complains(log, "commits"));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/history_checker.hpp"
+#include "simulation/complaints.hpp"
 
 #include <utility>
 
@@ -49,11 +49,6 @@ history_log a_good_history() {
   log.calls = {a_call(0, 1), a_call(1, 2)};
   log.grants = {a_grant(0, 10, 5, 8), a_grant(1, 11, 9, 12)};
   return log;
-}
-
-bool complains(const history_log& log, std::string_view about) {
-  const auto found = violations(log);
-  return found.size() == 1 && found[0].starts_with(about);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "simulation/history_checker.hpp"
+#include "simulation/complaints.hpp"
 
 namespace latchkey::testing {
 namespace {
@@ -36,11 +36,6 @@ history_log three_holders() {
   return log;
 }
 
-bool complains_of_permits(const history_log& log) {
-  const auto found = violations(log);
-  return found.size() == 1 && found[0].starts_with("permits:");
-}
-
 }  // namespace
 
 TEST_SUITE("history checker") {
@@ -48,7 +43,7 @@ TEST_SUITE("history checker") {
     auto log = three_holders();
     CHECK(violations(log).empty());
     for (auto& each : log.grants) each.of = 2;
-    CHECK(complains_of_permits(log));
+    CHECK(complains(log, "permits:"));
     log.grants[0].last_valid = 11;
     CHECK(violations(log).empty());
   }
@@ -56,7 +51,7 @@ TEST_SUITE("history checker") {
   TEST_CASE("several permits of one holder count as such") {
     auto log = three_holders();
     log.grants[1].permits = 2;
-    CHECK(complains_of_permits(log));
+    CHECK(complains(log, "permits:"));
     log.grants[0].last_valid = 11;
     CHECK(violations(log).empty());
   }
@@ -76,7 +71,7 @@ TEST_SUITE("history checker") {
     }
     CHECK(violations(log).empty());
     for (auto& each : log.calls) each.object = 0;
-    CHECK(complains_of_permits(log));
+    CHECK(complains(log, "permits:"));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "simulation/simulated_lock.hpp"
 
@@ -35,10 +36,11 @@ inline void conclude(simulation& time, std::initializer_list<simulated_client*> 
 struct calm_world {
   simulation time;
   fake_ensemble ensemble{time};
-  simulated_client one{ensemble};
-  simulated_client two{ensemble};
+  simulated_client one;
+  simulated_client two;
 
-  explicit calm_world(std::uint64_t seed = 1) : time{seed} {
+  explicit calm_world(std::uint64_t seed = 1, client_options of_one = {}, client_options of_two = {})
+      : time{seed}, one{ensemble, std::move(of_one)}, two{ensemble, std::move(of_two)} {
     one.connect();
     two.connect();
   }
