@@ -84,7 +84,7 @@ class Bench:
         self.redis = None
         self.servers = contestants.Child([str(how.programs / "bench_servers")], log)
         self.routes = self.servers.receive()
-        self.processes = {}  # by contestant and route
+        self.processes = {}  # by workload, contestant and route
 
     def child(self, name):
         if name not in self.children:
@@ -97,11 +97,13 @@ class Bench:
         port = self.redis.port if self.redis else 0
         return contestants.start(name, self.how.programs, self.how.classpath, self.routes, port, here, self.log)
 
-    def in_processes(self, name, route):
-        if (name, route) not in self.processes:
-            self.processes[name, route] = contestants.Processes(
-                self.how.programs / "bench_waiter", self.routes[route], ["--direct"] if name == "direct" else [], self.log)
-        return self.processes[name, route]
+    def in_processes(self, workload, name, route):
+        if (workload, name, route) not in self.processes:
+            hosts = self.routes[route]
+            self.processes[workload, name, route] = contestants.Crashes(
+                name, self.how.programs, self.how.classpath, hosts, self.log) if workload == "crash" else contestants.Processes(
+                self.how.programs / "bench_waiter", hosts, ["--direct"] if name == "direct" else [], self.log)
+        return self.processes[workload, name, route]
 
     def alone(self, name, command):
         """In a process that does nothing else and has done nothing before."""
@@ -123,8 +125,10 @@ class Bench:
     def run(self, row, name, route, seconds):
         """The figures of one run; what went wrong is a figure too, "error"."""
         try:
-            if row.workload.startswith("processes:"):
-                return self.in_processes(name, route).hand_off(int(row.workload.split(":")[1]), seconds)
+            if row.processes:
+                workload, _, fibers = row.workload.partition(":")
+                those = self.in_processes(workload, name, route)
+                return those.hand_off(int(fibers), seconds) if fibers else those.measure(seconds)
             command = "run %s %s %g" % (row.workload, route, seconds)
             return self.alone(name, command) if row.alone else self.child(name).ask(command)
         except (RuntimeError, OSError) as failure:
@@ -147,7 +151,7 @@ class Bench:
         rounds = {name: [] for name in names}
         seconds = self.how.seconds * row.length
         for name in names:  # not counted: compilers get warm, sessions are opened
-            if not row.alone and not row.workload.startswith("processes:"):
+            if not row.alone and not row.processes:
                 self.run(row, name, row.route, max(1.0, seconds) if name == "curator" else seconds / 2)
         for _ in range(min(self.how.rounds, row.most_rounds)):
             for name in names:

@@ -2,9 +2,11 @@
 """The programs that take part, as children that answer each line with one line of JSON."""
 
 import json
+import pathlib
 import select
 import statistics
 import subprocess
+import tempfile
 import time
 
 patience = 180  # seconds; the longest run takes some 30
@@ -32,6 +34,22 @@ class Child:
         self.send(line)
         return self.receive()
 
+    def done(self):
+        """The answer to a line that was sent. @raises RuntimeError also when it says that it failed"""
+        answer = self.receive()
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def do(self, line):
+        self.send(line)
+        return self.done()
+
+    def kill(self):
+        """SIGKILL; returns when it is dead."""
+        self.process.kill()
+        self.process.wait()
+
     def close(self):
         """Closes its input, on which every contestant ends; kills what does not."""
         try:
@@ -46,9 +64,13 @@ def arguments(routes):
     return ["%s=%s" % (name, ",".join(hosts)) for name, hosts in routes.items()]
 
 
+def java(classpath):
+    return ["java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classpath]
+
+
 def start(name, folder, classpath, routes, redis_port, here, log):
     if name == "curator":
-        command = ["java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classpath, "CuratorContestant"]
+        command = java(classpath) + ["CuratorContestant"]
     elif name == "kazoo":
         command = ["/usr/bin/python3", str(here / "kazoo_contestant.py")]
     elif name == "direct":
@@ -89,22 +111,58 @@ class Processes:
         """Microseconds from one grant to the next, of 20 x `fibers` waiters. They queue one of each process after the other:
         the neighbour in the queue is always in another process."""
         holder, waiters = self.children[0], self.children[1:]
-        self.ask(holder, "lock")  # granted when all of the pass before is gone
+        holder.do("lock")  # granted when all of the pass before is gone
         for _ in range(fibers):
             for child in waiters:
-                self.ask(child, "add 1")
+                child.do("add 1")
         for child in waiters:
             child.send("drain")
-        self.ask(holder, "unlock")
-        answers = [self.checked(child.receive()) for child in waiters]
+        holder.do("unlock")
+        answers = [child.done() for child in waiters]
         first, last = min(each["first"] for each in answers), max(each["last"] for each in answers)
         return (last - first) / 1000 / (self.count * fibers - 1)
 
-    def ask(self, child, line):
-        return self.checked(child.ask(line))
 
-    @staticmethod
-    def checked(answer):
-        if "error" in answer:
-            raise RuntimeError(answer["error"])
-        return answer
+class Crashes:
+    """A process that holds a lock, is killed, and is started again at once, as a supervisor would; another waits for it.
+
+    How long after the death is the other granted the lock? Latchkey's holder has a session file, of which Curator has no
+    like: its lock is free when the session times out."""
+
+    def __init__(self, name, folder, classpath, hosts, log):
+        self.log = log
+        self.files = tempfile.TemporaryDirectory()
+        path = "/bench/%s/crashes" % name
+        self.holds, self.waits = [
+            java(classpath) + ["CuratorWaiter", host, path] if name == "curator" else [str(folder / "bench_waiter"), host, path]
+            for host in (hosts * 2)[:2]]
+        if name != "curator":
+            self.holds += ["--session-file", str(pathlib.Path(self.files.name) / "sessions")]
+        self.holder = self.waiter = None
+
+    def close(self):
+        for child in (self.holder, self.waiter):
+            if child:
+                child.close()
+        self.files.cleanup()
+
+    def measure(self, seconds):
+        if not self.waiter:
+            self.holder, self.waiter = Child(self.holds, self.log), Child(self.waits, self.log)
+            self.waiter.do("lock")  # it is warm then
+            self.waiter.do("unlock")
+        end = time.monotonic() + seconds
+        passes = [self.one_pass()]
+        while time.monotonic() < end:
+            passes.append(self.one_pass())
+        return {"ms_to_next_grant": statistics.median(passes), "ms_at_most": max(passes), "passes": len(passes)}
+
+    def one_pass(self):
+        self.holder.do("lock")
+        self.waiter.do("add 1")
+        self.waiter.send("drain")
+        death = time.monotonic()
+        self.holder.kill()
+        self.holder = Child(self.holds, self.log)
+        self.waiter.done()
+        return (time.monotonic() - death) * 1000

@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
     workloads[name] = [&all, run](const route& to, double seconds) { return run(all, to, seconds); };
   };
   add("uncontended", uncontended);
+  add("robust", robust);
   add("try_held", try_held);
   add("relock", relock);
   add("locked_write", locked_write);

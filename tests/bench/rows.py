@@ -37,6 +37,7 @@ class Row:
     most_rounds: int = 99
     counted: bool = False  # requests are counted, in a run of their own
     alone: bool = False  # each run in a process of its own
+    processes: bool = False  # the workload is played by several processes, see contestants.py
     also: tuple = ()  # keys to be shown beneath
 
 
@@ -126,10 +127,18 @@ rows = (
     Row("hand_off_1000", "hand-off, 1000 waiters", "hand_off_1000", "us_per_hand_off", "us", ("floor", "latchkey"), also=beside_hand_offs),
     Row("hand_off_10000", "hand-off, 10 000 waiters", "hand_off_10000", "us_per_hand_off", "us", ("latchkey",), also=beside_hand_offs, targets=(
         Target("of 10, 100, 1000, 10 000 waiters: within 20 % of each other", "us_per_hand_off", "<=", 1.2, rows=hand_offs),)),
-    Row("processes_20", "hand-off, 20 waiters in 20 processes", "processes:1", "us_per_hand_off", "us", ("latchkey", "direct")),
-    Row("processes_20_delayed", "the same, 1 ms of delay each way", "processes:1", "us_per_hand_off", "us", ("latchkey", "direct"), route="delayed"),
-    Row("processes_1000", "hand-off, 1000 waiters in 20 processes", "processes:50", "us_per_hand_off", "us", ("latchkey",), targets=(
+    Row("processes_20", "hand-off, 20 waiters in 20 processes", "processes:1", "us_per_hand_off", "us", ("latchkey", "direct"), processes=True),
+    Row("processes_20_delayed", "the same, 1 ms of delay each way", "processes:1", "us_per_hand_off", "us", ("latchkey", "direct"), route="delayed", processes=True),
+    Row("processes_1000", "hand-off, 1000 waiters in 20 processes", "processes:50", "us_per_hand_off", "us", ("latchkey",), processes=True, targets=(
         Target("at most 1.5 x that of 20 waiters", "us_per_hand_off", "<=", 1.5, row="processes_20", own=True),)),
+    Row("robust", "a robust_mutex, lock + unlock, beside Curator's plain mutex", "robust", "rate", "cycles/s", ("latchkey", "curator"), counted=True, targets=(
+        Target("at least 1.2 x Curator", "rate", ">=", 1.2, "curator"),
+        Target("three writes and one list", "requests_per_cycle", "<=", 4.05))),
+    Row("crash", "a holder is killed and started again, T = 10 s: until the next grant", "crash", "ms_to_next_grant", "ms", ("latchkey", "curator"), length=10,
+        most_rounds=3, processes=True, also=("ms_at_most", "passes"), targets=(
+        Target("less than 100 ms", "ms_to_next_grant", "<=", 100),
+        Target("each time less than 500 ms", "ms_at_most", "<=", 500),
+        Target("at most 0.02 x Curator, whose lock is free after T", "ms_to_next_grant", "<=", 0.02, "curator"))),
     Row("idle_10000", "10 000 idle waiters: memory of one, without its stack", "idle_10000", "bytes_per_waiter", "bytes", ("latchkey",), length=6, most_rounds=3, alone=True,
         also=("threads_per_client", "threads_for_the_waiters", "cpu_us_per_second", "cpu_us_median_slice", "slices_without_cpu"), targets=(
         Target("at most 1 KiB a waiter", "bytes_per_waiter", "<=", 1024),

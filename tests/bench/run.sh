@@ -71,8 +71,8 @@ for jar in curator-recipes curator-framework curator-client zookeeper zookeeper-
   classpath+=":/usr/share/java/$jar.jar"
 done
 for jar in /usr/share/java/netty-*.jar; do classpath+=":$jar"; done
-heading "building the contestant on Curator"
-javac -proc:none -nowarn -d "$output/classes" -cp "$classpath" "$here/curator/CuratorContestant.java"
+heading "building the contestants on Curator"
+javac -proc:none -nowarn -d "$output/classes" -cp "$classpath" "$here"/curator/*.java
 
 heading "measuring"
 commit=$(git -C "$latchkey_root" describe --always --dirty 2>/dev/null || echo unknown)

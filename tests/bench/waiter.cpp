@@ -15,6 +15,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <latchkey/client.hpp>
@@ -33,8 +34,8 @@ long long now_ns() {
 
 class waiter {
  public:
-  waiter(const std::string& host, const std::string& path, latchkey::hand_off how)
-      : client_{host, options_for(how)}, lock_{client_, path, {.how = how}} {}
+  waiter(const std::string& host, const std::string& path, latchkey::hand_off how, std::string session_file)
+      : client_{host, options_for(how, std::move(session_file))}, lock_{client_, path, {.how = how}} {}
 
   /// @returns the answer, as JSON.
   std::string obey(const std::string& line) {
@@ -62,8 +63,9 @@ class waiter {
   }
 
  private:
-  static latchkey::client_options options_for(latchkey::hand_off how) {
+  static latchkey::client_options options_for(latchkey::hand_off how, std::string session_file) {
     latchkey::client_options options;
+    options.session_file = std::move(session_file);
     if (how != latchkey::hand_off::ensemble) options.peers.emplace();
     return options;
   }
@@ -103,9 +105,13 @@ class waiter {
 
 int main(int argc, char** argv) {
   try {
-    const bool direct = argc == 4 && argv[3] == std::string{"--direct"};
-    if (argc != 3 && !direct) throw std::invalid_argument{"usage: bench_waiter HOST:PORT PATH [--direct]"};
-    waiter self{argv[1], argv[2], direct ? latchkey::hand_off::direct : latchkey::hand_off::ensemble};
+    std::vector<std::string> arguments{argv + 1, argv + argc};
+    const bool direct = std::erase(arguments, "--direct") != 0;
+    if (arguments.size() == 2) arguments.insert(arguments.end(), {"--session-file", ""});
+    if (arguments.size() != 4 || arguments[2] != "--session-file")
+      throw std::invalid_argument{"usage: bench_waiter HOST:PORT PATH [--direct] [--session-file FILE]"};
+    waiter self{arguments[0], arguments[1], direct ? latchkey::hand_off::direct : latchkey::hand_off::ensemble,
+                arguments[3]};
     for (std::string line; std::getline(std::cin, line);) {
       std::cout << self.obey(line) << std::endl;
     }

@@ -38,6 +38,7 @@ std::unique_ptr<latchkey::client> connect(const std::string& host, latchkey::han
 
 // One caller ----------
 figures uncontended(clients& all, const route& to, double seconds);
+figures robust(clients& all, const route& to, double seconds);
 figures try_held(clients& all, const route& to, double seconds);
 figures relock(clients& all, const route& to, double seconds);
 figures locked_write(clients& all, const route& to, double seconds);

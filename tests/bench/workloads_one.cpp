@@ -8,14 +8,16 @@
 #include <vector>
 
 #include <latchkey/mutex.hpp>
+#include <latchkey/robust_mutex.hpp>
 #include <latchkey/transaction.hpp>
 
 #include "workloads.hpp"
 
 namespace bench {
 
-figures uncontended(clients& all, const route& to, double seconds) {
-  latchkey::mutex lock{all.at(to, 0), "/bench/latchkey/uncontended"};
+namespace {
+
+figures cycles_of(auto lock, double seconds) {
   double count = 0;
   const auto start = clock::now();
   while (seconds_since(start) < seconds) {
@@ -24,6 +26,16 @@ figures uncontended(clients& all, const route& to, double seconds) {
     ++count;
   }
   return rate_of(count, seconds_since(start));
+}
+
+}  // namespace
+
+figures uncontended(clients& all, const route& to, double seconds) {
+  return cycles_of(latchkey::mutex{all.at(to, 0), "/bench/latchkey/uncontended"}, seconds);
+}
+
+figures robust(clients& all, const route& to, double seconds) {
+  return cycles_of(latchkey::robust_mutex{all.at(to, 0), "/bench/latchkey/robust"}, seconds);
 }
 
 figures try_held(clients& all, const route& to, double seconds) {

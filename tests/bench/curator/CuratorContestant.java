@@ -101,6 +101,7 @@ public final class CuratorContestant {
     List<InterProcessLock> locks = new ArrayList<>();
     switch (workload) {
       case "uncontended":
+      case "robust":
         locks.add(new InterProcessMutex(client, path));
         return inThreads(locks, seconds);
       case "eight_sessions":
