@@ -139,10 +139,6 @@ if(METHOD STREQUAL "subdirectory")
   if(BUILD_KIND STREQUAL "shared")
     set(shared OFF)
   endif()
-  # As users build it, file by file, in the long run: this shows whether each file includes what it uses.
-  if(DEFINED ENV{LATCHKEY_LONG})
-    set(UNITY OFF)
-  endif()
   build(build "${SOURCE}/tests/package/consumer" "-DLATCHKEY_SUBDIRECTORY=${SOURCE}" -DBUILD_SHARED_LIBS=${shared} -DWITH_INSTALL=OFF
     -DCMAKE_UNITY_BUILD=${UNITY} "-DREADME_PROGRAM=${WORK}/nightly.cpp")
   run("${WORK}/build/consumer")
