@@ -20,8 +20,11 @@
 #include <vector>
 
 #include <latchkey/async.hpp>
+#include <latchkey/fair_mutex.hpp>
+#include <latchkey/guard.hpp>
 #include <latchkey/keyed_mutex.hpp>
 #include <latchkey/shared_mutex.hpp>
+#include <latchkey/ticket.hpp>
 
 namespace latchkey::testing {
 
@@ -165,6 +168,48 @@ std::future<Value> awaited(Begin begin) {
   return result;
 }
 
+/// A coroutine that begins when it is awaited, has a guard in the end, and goes on with who awaits it by symmetric transfer, as cppcoro's task does.
+class lazy {
+ public:
+  struct promise_type {
+    struct to_caller {
+      bool await_ready() noexcept { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> ended) noexcept {
+        return ended.promise().caller;
+      }
+      void await_resume() noexcept {}
+    };
+    lazy get_return_object() { return lazy{std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    to_caller final_suspend() noexcept { return {}; }
+    void return_value(guard what) { value = std::move(what); }
+    void unhandled_exception() { failed = std::current_exception(); }
+
+    std::coroutine_handle<> caller;
+    guard value;
+    std::exception_ptr failed;
+  };
+
+  lazy(const lazy&) = delete;
+  lazy& operator=(const lazy&) = delete;
+  ~lazy() { frame_.destroy(); }
+
+  bool await_ready() noexcept { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
+    frame_.promise().caller = caller;
+    return frame_;
+  }
+  guard await_resume() {
+    if (frame_.promise().failed) std::rethrow_exception(frame_.promise().failed);
+    return std::move(frame_.promise().value);
+  }
+
+ private:
+  explicit lazy(std::coroutine_handle<promise_type> frame) : frame_{frame} {}
+
+  std::coroutine_handle<promise_type> frame_;
+};
+
 // What coroutines wait for.
 template <class Lock>
 struct calls_of {
@@ -190,6 +235,30 @@ struct calls_of_reader {
   }
 
   shared_mutex lock;
+};
+
+/// A fair mutex of which each call takes a ticket first.
+struct calls_of_ticket {
+  calls_of_ticket(latchkey::client& owner, const std::string& path) : lock{owner, path} {}
+
+  lazy acquire(auto where, std::stop_token stop) {
+    auto place = co_await co_enqueue(lock, where, stop);
+    if (stop.stop_requested()) co_return guard{};
+    co_return co_await co_acquire(place, where, stop);
+  }
+  /// The turn of a place that has just been taken is not known yet: `ahead()` asks.
+  lazy try_acquire(auto where) {
+    auto place = co_await co_enqueue(lock, where);
+    if (place.ahead() != 0) co_return guard{};
+    co_return co_await co_acquire(place, where);
+  }
+  lazy try_acquire_for(auto where, auto timeout, std::stop_token stop) {
+    auto place = co_await co_enqueue(lock, where, stop);
+    if (stop.stop_requested()) co_return guard{};
+    co_return co_await co_try_acquire_for(place, where, timeout, stop);
+  }
+
+  fair_mutex lock;
 };
 
 struct calls_of_key {

@@ -104,44 +104,6 @@ Value value_of(job<Value>&& of, stepped& at) {
   return std::move(value_of(of, at));
 }
 
-/// A coroutine that begins when it is awaited, and goes on with who awaits it by symmetric transfer, as cppcoro's task does.
-class lazy {
- public:
-  struct promise_type {
-    struct to_caller {
-      bool await_ready() noexcept { return false; }
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> ended) noexcept {
-        return ended.promise().caller;
-      }
-      void await_resume() noexcept {}
-    };
-    lazy get_return_object() { return lazy{std::coroutine_handle<promise_type>::from_promise(*this)}; }
-    std::suspend_always initial_suspend() noexcept { return {}; }
-    to_caller final_suspend() noexcept { return {}; }
-    void return_value(guard what) { value = std::move(what); }
-    void unhandled_exception() { std::terminate(); }
-
-    std::coroutine_handle<> caller;
-    guard value;
-  };
-
-  lazy(const lazy&) = delete;
-  lazy& operator=(const lazy&) = delete;
-  ~lazy() { frame_.destroy(); }
-
-  bool await_ready() noexcept { return false; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
-    frame_.promise().caller = caller;
-    return frame_;
-  }
-  guard await_resume() { return std::move(frame_.promise().value); }
-
- private:
-  explicit lazy(std::coroutine_handle<promise_type> frame) : frame_{frame} {}
-
-  std::coroutine_handle<promise_type> frame_;
-};
-
 lazy takes(mutex& lock, stepped& at) { co_return co_await co_acquire(lock, at.where()); }
 
 job<guard> takes_by_another(mutex& lock, stepped& at) { co_return co_await takes(lock, at); }

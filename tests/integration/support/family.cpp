@@ -23,13 +23,18 @@ std::unique_ptr<any_lockable> make_lingering(client& owner, const std::string& p
   return std::make_unique<lock_of<Lock>>(owner, path, Options{.linger = 100ms});
 }
 
+template <class Lock>
 std::unique_ptr<any_lockable> make_group(client& owner, const std::string& path) {
-  return std::make_unique<lock_of<multi_lock>>(owner, std::vector<lock_request>{{path}, {path + "-beside"}});
+  return std::make_unique<lock_of<Lock>>(owner, std::vector<lock_request>{{path}, {path + "-beside"}});
 }
 
+template <class Lock>
 std::unique_ptr<any_lockable> make_any_of_one(client& owner, const std::string& path) {
-  return std::make_unique<lock_of<any_lock>>(owner, std::vector{path});
+  return std::make_unique<lock_of<Lock>>(owner, std::vector{path});
 }
+
+template <class Lock>
+using coroutines_of = in_coroutines<calls_of<Lock>>;
 
 constexpr auto make_lingering_writer = make_lingering<shared_mutex, shared_mutex_options>;
 
@@ -45,19 +50,26 @@ constinit const kind_of_lock ticketed{.name = "ticket", .make = make<testing::ti
 constinit const kind_of_lock keyed{"key", make<testing::keyed>};
 constinit const kind_of_lock writer{"writer", make<shared_mutex>};
 constinit const kind_of_lock reader{"reader", make<testing::reader>, make<shared_mutex>};
-constinit const kind_of_lock grouped{"group", make_group};
-constinit const kind_of_lock any_of_one{"any of one", make_any_of_one, make_group};
+constinit const kind_of_lock grouped{"group", make_group<multi_lock>};
+constinit const kind_of_lock any_of_one{"any of one", make_any_of_one<any_lock>, make_group<multi_lock>};
 constinit const kind_of_lock lingering_mutex{"lingering mutex", make_lingering<mutex, mutex_options>};
 constinit const kind_of_lock lingering_writer{"lingering writer", make_lingering_writer};
 constinit const kind_of_lock lingering_reader{"lingering reader", make_lingering<testing::reader, shared_mutex_options>,
                                               make_lingering_writer};
-constinit const kind_of_lock awaited_mutex{"awaited mutex", make<in_coroutines<calls_of<mutex>>>};
+constinit const kind_of_lock awaited_mutex{"awaited mutex", make<coroutines_of<mutex>>};
+constinit const kind_of_lock awaited_robust{"awaited robust mutex", make<coroutines_of<robust_mutex>>};
 constinit const kind_of_lock awaited_fair{
-    .name = "awaited fair mutex", .make = make<in_coroutines<calls_of<fair_mutex>>>, .one_place_each = true};
-constinit const kind_of_lock awaited_writer{"awaited writer", make<in_coroutines<calls_of<shared_mutex>>>};
+    .name = "awaited fair mutex", .make = make<coroutines_of<fair_mutex>>, .one_place_each = true};
+constinit const kind_of_lock awaited_candidate{"awaited candidate", make<coroutines_of<election>>};
+constinit const kind_of_lock awaited_ticket{
+    .name = "awaited ticket", .make = make<in_coroutines<calls_of_ticket>>, .one_place_each = true};
+constinit const kind_of_lock awaited_writer{"awaited writer", make<coroutines_of<shared_mutex>>};
 constinit const kind_of_lock awaited_reader{"awaited reader", make<in_coroutines<calls_of_reader>>,
-                                            make<in_coroutines<calls_of<shared_mutex>>>};
+                                            make<coroutines_of<shared_mutex>>};
 constinit const kind_of_lock awaited_key{"awaited key", make<in_coroutines<calls_of_key>>};
+constinit const kind_of_lock awaited_group{"awaited group", make_group<coroutines_of<multi_lock>>};
+constinit const kind_of_lock awaited_any{"awaited any of one", make_any_of_one<coroutines_of<any_lock>>,
+                                         make_group<multi_lock>};
 }  // namespace kinds
 
 std::string name_of(const kind_of_lock* kind) { return kind->name; }
@@ -100,8 +112,10 @@ std::vector<taken_by> exclusive_blocking() {
 }  // namespace
 
 std::vector<taken_by> exclusive() {
-  return together(exclusive_blocking(), by_coroutines({&kinds::awaited_mutex, &kinds::awaited_fair,
-                                                       &kinds::awaited_writer, &kinds::awaited_key}));
+  return together(exclusive_blocking(),
+                  by_coroutines({&kinds::awaited_mutex, &kinds::awaited_robust, &kinds::awaited_fair,
+                                 &kinds::awaited_candidate, &kinds::awaited_ticket, &kinds::awaited_writer,
+                                 &kinds::awaited_key, &kinds::awaited_group, &kinds::awaited_any}));
 }
 
 std::vector<taken_by> blocking_family() {

@@ -75,10 +75,15 @@ extern const kind_of_lock lingering_writer;
 extern const kind_of_lock lingering_reader;
 // Coroutines wait for them.
 extern const kind_of_lock awaited_mutex;
+extern const kind_of_lock awaited_robust;
 extern const kind_of_lock awaited_fair;
+extern const kind_of_lock awaited_candidate;
+extern const kind_of_lock awaited_ticket;
 extern const kind_of_lock awaited_writer;
 extern const kind_of_lock awaited_reader;
 extern const kind_of_lock awaited_key;
+extern const kind_of_lock awaited_group;
+extern const kind_of_lock awaited_any;
 }  // namespace kinds
 
 using kinds_of_locks = std::vector<const kind_of_lock*>;

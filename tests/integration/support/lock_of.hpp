@@ -137,7 +137,8 @@ class keyed {
 template <class Calls>
 class in_coroutines {
  public:
-  in_coroutines(client& owner, const std::string& path) : calls_{owner, path} {}
+  template <class What>
+  in_coroutines(client& owner, const What& what) : calls_{owner, what} {}
 
   void lock() { held_.keep(acquire()); }
   bool lock(std::stop_token stop) { return held_.keep(acquire(std::move(stop))); }
