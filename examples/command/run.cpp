@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -631,6 +632,19 @@ std::string label_of(const std::vector<std::string>& command) {
   return fmt::format("{}", fmt::join(command, " ")).substr(0, most);
 }
 
+/// A command that runs this again at the path of its own lock waits for itself.
+void warn_of_lock_above(const run_options& how) {
+  const auto* const above = std::getenv("LATCHKEY_PATH");
+  const bool may_be_held_beside = how.shared || how.permits_in_all != 0;
+  if (above == nullptr || how.try_once || may_be_held_beside) return;
+  if (std::find(how.paths.begin(), how.paths.end(), above) == how.paths.end()) return;
+  std::cerr << fmt::format(
+      "latchkey: this is run by a command that holds {} (LATCHKEY_PATH); if that is the same lock, this waits for it "
+      "in "
+      "vain: lock only once\n",
+      printable(above));
+}
+
 }  // namespace
 
 int parse_signal(const std::string& text) {
@@ -660,6 +674,7 @@ run_end run_under_lock(settings with, const run_options& how) try {
   }
   while (::open("/dev/null", O_RDWR | O_CLOEXEC) <= STDERR_FILENO) {  // the standard ones may be closed
   }
+  warn_of_lock_above(how);
   // Before the guard is forked, which has the environment of the command. This run may be below another one.
   for (const auto* each : {"PATH", "FENCE", "SEQUENCER", "INDEX", "ABANDONED"})
     ::unsetenv((std::string{"LATCHKEY_"} + each).c_str());

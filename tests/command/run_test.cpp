@@ -413,6 +413,21 @@ TEST_SUITE("latchkey run") {
     CHECK(has(one.out, "LATCHKEY_FENCE"));
   }
 
+  TEST_CASE("a command that runs it again at its own path waits for itself, and is told so") {
+    const auto path = fresh_path();
+    const auto again = [&](const arguments& options, const std::string& at) {
+      return ended_run{run_at(path, {}, with({LATCHKEY_COMMAND}, run_at(at, options, {"true"})))};
+    };
+    const auto warning = "this is run by a command that holds " + path;
+    const auto in_vain = again({"-w", "300ms"}, path);
+    CHECK(in_vain.how == "exit code 1");
+    CHECK(has(in_vain.err, warning));
+    const auto elsewhere = again({"-w", "30s"}, fresh_path());
+    CHECK(elsewhere.how == "exit code 0");
+    CHECK_FALSE(has(elsewhere.err, warning));
+    CHECK_FALSE(has(again({"-n"}, path).err, warning));  // that says who holds it
+  }
+
   TEST_CASE("while --hold-for keeps the lock nothing is done") {
     run one{run_at(fresh_path(), {"--hold-for", "1s"}, {"echo", "done"})};
     CHECK(one.hear() == "done");
