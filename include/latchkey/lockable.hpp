@@ -29,6 +29,10 @@ namespace latchkey::detail {
 /// negative timeout and a time point that has passed mean: try once, as `try_lock()`, but for 200 ms at most.
 /// `nanoseconds::max()` and anything longer mean: no limit. Setting a clock during a wait has no effect on it.
 ///
+/// Several locks at once: take a `multi_lock`. `std::lock` and `std::scoped_lock` try one lock while they hold another, and
+/// begin again if it is held. Each of these steps takes round trips. Where others do the same, the callers hinder each other,
+/// and a call may take many seconds on an idle ensemble.
+///
 /// Stop: `request_stop()` is not for signal handlers, as it takes locks. Wait for the signal on a thread of its own
 /// (`sigwait`), as examples/service does.
 ///
