@@ -215,9 +215,11 @@ void robust_place::leave_at_last() {
   end();
 }
 
-/// Who goes in order, and was told of no death, leaves no record.
+/// Who goes in order, and was told of no death, leaves no record. An entry that stands again, in another session, has none: the
+/// record may be of somebody else by now.
 std::vector<step> robust_place::last_words() const {
-  if (state_ != state::named || way_out_ == way_out::abandoned) return {};
+  const bool is_mine = state_ == state::named && record_.node == last_component(entry_->node());
+  if (!is_mine || way_out_ == way_out::abandoned) return {};
   if (way_out_ == way_out::unlocked && !record_.before) return {{.what = step::operation::remove, .path = path_}};
   auto last = record_;
   last.held = way_out_ == way_out::held_too_long;

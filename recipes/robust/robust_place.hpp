@@ -51,6 +51,7 @@ struct seen_death {
 /// | these    | the node of the entry is not there       | the entry is lost                                            |
 /// | named    |                                          | granted, after a proof if none is fresh                      |
 /// | named    | the entry is let in with another node    | taking; its own former record is replaced without a word     |
+/// | named    | the entry stands again and is left       | over; the record, which may be another's by now, stays       |
 /// | any      | the entry is lost, refused or fails      | over                                                         |
 /// | any      | leave                                    | over; if a record of ours may be on its way, when that is    |
 /// |          |                                          | known: until then the place keeps itself                     |

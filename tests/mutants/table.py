@@ -202,7 +202,7 @@ mutants = (
     Mutant("a record is replaced that is not what was read", robust, ".version = is_new ? -1 : version_", ".version = -1"),
     Mutant("the record of an owner that is being deleted is taken for that of a dead one", robust,
            "  if (!found.node.empty() && core_->reaper().owes(join(parent_of(path_), found.node))) {",
-           "  if (false) {"),
+           "  if (false) {", "on a new connection deletions are sent before anything else"),
     Mutant("what was lost is unlocked in order", "recipes/robust/robust_line.hpp",
            "!poisoned_ && !mine.grant->ended()", "!poisoned_"),
     Mutant("what was poisoned is unlocked in order", "recipes/robust/robust_line.hpp",
@@ -210,6 +210,8 @@ mutants = (
     Mutant("who may have written its record leaves without it", robust, "  if (uncertain_) {\n    left_ = self;", "  if (false) {\n    left_ = self;"),
     Mutant("a death is forgotten that was not put in order", robust,
            "  if (way_out_ == way_out::unlocked && !record_.before)", "  if (way_out_ == way_out::unlocked)"),
+    Mutant("an entry that stands again takes the record of others along", robust,
+           "state_ == state::named && record_.node == last_component(entry_->node())", "state_ == state::named"),
     Mutant("a record is told of that has gone since", robust, "  if (is_new) record_.before.reset();\n", ""),
     Mutant("a try waits for a lock delay", robust, "  if (how_ == patience::once) return refuse();\n  const auto self", "  const auto self"),
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "log_lines.hpp"
 #include "support/robust_world.hpp"
 
 namespace latchkey::testing {
@@ -82,11 +83,35 @@ TEST_SUITE("robust mutex") {
     }
   }
 
+  TEST_CASE("a place whose owner has unlocked, and that stands again in another session, leaves the record of others") {
+    robust_world w;
+    w.hold(w.mine);
+    const auto next = w.mine.enter(2, mode);
+    w.one.connector().cut();
+    const auto until = w.one.run([&] { return w.one.core()->lease_keeper().current_lease()->valid_until(); });
+    w.time.run_until(until - 1ms);
+    w.mine.leave(1, mode);  // a turn needs a proof
+    REQUIRE(next->what == outcome::waiting);
+    w.hold(w.third);
+    w.third.recovered();
+    w.one.connector().heal();
+    REQUIRE(w.queued(3));
+    REQUIRE(next->what == outcome::waiting);
+    w.mine.cancel(next, mode);
+    REQUIRE(w.queued(2));
+    CHECK(w.ensemble.exists(record));
+    w.three.die();
+    w.hold(w.theirs);
+    REQUIRE(w.theirs.abandoned());
+    CHECK(w.theirs.abandoned()->label == "three");
+  }
+
   TEST_CASE("an unlock whose connection is lost at any step is done once, and is no death, if its session goes on") {
     for (int steps = 0; steps < 40; ++steps) {
       for (const bool same_client : {false, true}) {
         CAPTURE(steps);
         CAPTURE(same_client);
+        const log_lines log{log_level::warning};
         robust_world w{static_cast<std::uint64_t>(steps) + 1};
         simulated_lock other{w.two, "/q", {.family = lock_family::robust}};
         auto& next = same_client ? other : w.mine;
@@ -98,6 +123,7 @@ TEST_SUITE("robust mutex") {
         w.two.connector().latest()->lose_connection();
         REQUIRE(w.ends(call, outcome::granted));
         CHECK_FALSE(next.abandoned());
+        CHECK(log.with("an owner of a robust_mutex has not unlocked it").empty());
         CHECK(w.ensemble.exists(record));
         w.time.run_for(10s);
         CHECK(w.ensemble.exists(record));  // the repeated deletion has not taken that of the next one
