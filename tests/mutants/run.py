@@ -28,7 +28,7 @@ build = work / "build"
 
 # In the order in which they are built and run, the quickest first.
 programs = (
-    ("unit_tests", "tests/unit/unit_tests", ("--test-suite=departures,liveness,peers,peer message,udp port",), {}),
+    ("unit_tests", "tests/unit/unit_tests", ("--test-suite=departures,liveness,peers,peer message,session records,udp port",), {}),
     ("session_file_tests", "tests/unit/session_file_tests", (), {}),
     ("simulated_tests", "tests/simulated/simulated_tests", ("--source-file=*coroutines_test*,*asio_test*,*destroyed_lock*",), {}),
     ("fake_tests", "tests/unit/fake_tests", (), {}),

@@ -184,9 +184,11 @@ history_plan permit_plan(std::uint64_t seed) {
   return plan;
 }
 
-/// Its locks are robust ones, beside others: their callers say that all is in order, or do not.
+/// Its locks are robust ones, beside others: their callers say that all is in order, or do not. An unlock that is too large
+/// for the servers is told as a death.
 history_plan robust_plan(std::uint64_t seed) {
   auto plan = history_plan::draw(seed);
+  plan.weather.oversize_every = {};
   for (auto& each : plan.locks) {
     each.settings.family = lock_family::turns;
     each.mixed = seed % 3 == 0;

@@ -111,8 +111,10 @@ TEST_SUITE("robust mutex") {
       CHECK(w.queued(0));
       w.leave_dead();
       REQUIRE(w.queued(1));
+      const auto begun = w.time.now();
       const auto attempt = w.mine.enter(1, mode, detail::at_once);
       REQUIRE(w.ends(attempt, delay == 0ms ? outcome::granted : outcome::refused));
+      CHECK(w.time.now() < begun + 100ms);
       if (delay == 0ms) CHECK(w.mine.abandoned());
       if (delay == 0ms) w.mine.leave(1, mode);
       CHECK(w.queued(1));
