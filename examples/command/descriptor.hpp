@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// A file descriptor that is closed.
+/// A file descriptor that is closed, and what went wrong.
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 namespace command {
+
+/// @returns the error of the system call that has just failed.
+inline std::system_error failure(const char* what) { return {errno, std::generic_category(), what}; }
 
 class descriptor {
  public:

@@ -24,9 +24,6 @@
 
 namespace command {
 
-/// @returns the error of the system call that has just failed.
-inline std::system_error failure(const char* what) { return {errno, std::generic_category(), what}; }
-
 /// The two processes below this one, and all that come from them.
 class guarded_tree {
  public:

@@ -27,6 +27,7 @@
 
 #include <latchkey/session_file.hpp>
 
+#include "descriptor.hpp"
 #include "show.hpp"
 #include "tree.hpp"
 
