@@ -7,6 +7,13 @@
 #include <latchkey/semaphore.hpp>
 #include <latchkey/transaction.hpp>
 
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -22,6 +29,44 @@
 
 namespace latchkey::testing {
 namespace {
+
+/// At least as many connections as a server allows one address. It keeps them for ten seconds, as none begins a session.
+class all_connections {
+ public:
+  all_connections(const endpoint& server, std::size_t most) {
+    // Those that asked whether it is up may be counted still, and a new one may not be counted yet. When one is closed at
+    // once, those before it have been let in or closed, too.
+    REQUIRE(eventually([&] {
+      open_.push_back(connect_to(server));
+      pollfd last{open_.back(), POLLIN, 0};
+      const bool is_full = ::poll(&last, 1, 200) == 1;
+      std::erase_if(open_, [](int each) { return is_closed(each) && ::close(each) == 0; });
+      return is_full && open_.size() >= most;
+    }));
+  }
+  ~all_connections() {
+    for (const int each : open_) ::close(each);
+  }
+  all_connections(const all_connections&) = delete;
+  all_connections& operator=(const all_connections&) = delete;
+
+ private:
+  static int connect_to(const endpoint& server) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(server.port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    return socket;
+  }
+  static bool is_closed(int socket) {
+    char byte = 0;
+    return ::recv(socket, &byte, 1, MSG_DONTWAIT) >= 0 || errno == ECONNRESET;
+  }
+
+  std::vector<int> open_;
+};
 
 /// One server, as the leader checks quotas.
 struct strict_server {
@@ -92,8 +137,7 @@ TEST_SUITE("refusals") {
 
   TEST_CASE("servers that have too many connections from this address are told from servers that are down") {
     ensemble server{{.servers = 1, .config_lines = {"maxClientCnxns=2"}}};
-    const raw_client first{server.address(0)};
-    const raw_client second{server.address(0)};
+    const all_connections others{server.address(0), 2};
     auto options = quick(4s);
     options.connect_timeout = 2s;
     client owner{server.connect_string(), options};
