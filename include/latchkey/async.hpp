@@ -134,6 +134,9 @@ inline constexpr auto one_try = std::chrono::nanoseconds::zero();  ///< as a tim
 ///
 /// fork(): in the child, coroutines that wait do not go on. They may be destroyed there.
 ///
+/// With g++ 12 write `if`, and not `stopped ? guard{} : co_await co_acquire(...)`: that compiler destroys the result of such
+/// an expression twice, whatever is awaited.
+///
 /// A whole program:
 /// @include coroutines.cpp
 ///
