@@ -164,7 +164,6 @@ void robust_place::on_other(const robust_record& found, const node_stat& of) {
   }
   const auto left = seen_->since + delay - now;
   if (left <= duration::zero()) return replace(found.left_by(), of.version);
-  if (how_ == patience::once) return refuse();
   const auto self = shared_from_this();
   become(state::pausing);
   waited_ = true;

@@ -42,7 +42,7 @@ struct seen_death {
 /// | taking   | there is a record                        | reading                                                      |
 /// | reading  | it names this entry                      | named                                                        |
 /// | reading  | the reaper is deleting its entry         | pausing, then taking                                         |
-/// | reading  | its owner wanted a lock delay            | pausing, then replacing; refused if it tries once            |
+/// | reading  | its owner wanted a lock delay            | pausing, then replacing; tells its line, which refuses tries |
 /// | reading  | otherwise                                | replacing: sets the record, if it is what was read           |
 /// | reading  | it has gone                              | taking                                                       |
 /// | replacing| done                                     | named                                                        |

@@ -213,7 +213,8 @@ mutants = (
     Mutant("an entry that stands again takes the record of others along", robust,
            "state_ == state::named && record_.node == last_component(entry_->node())", "state_ == state::named"),
     Mutant("a record is told of that has gone since", robust, "  if (is_new) record_.before.reset();\n", ""),
-    Mutant("a try waits for a lock delay", robust, "  if (how_ == patience::once) return refuse();\n  const auto self", "  const auto self"),
+    Mutant("a try waits for a lock delay", robust,
+           "me.replace(dead, version); });\n  listener_->on_delayed();\n", "me.replace(dead, version); });\n"),
 
     # Coroutines.
     Mutant("a coroutine that was destroyed goes on", "include/latchkey/async.hpp",
