@@ -134,6 +134,8 @@ rows = (
     Row("robust", "a robust_mutex, lock + unlock, beside Curator's plain mutex", "robust", "rate", "cycles/s", ("latchkey", "curator"), counted=True, targets=(
         Target("at least 1.2 x Curator", "rate", ">=", 1.2, "curator"),
         Target("three writes and one list", "requests_per_cycle", "<=", 4.05))),
+    Row("robust_delayed", "the same, 1 ms of delay each way", "robust", "rate", "cycles/s", ("latchkey", "curator"), route="delayed", targets=(
+        Target("at least 1.2 x Curator", "rate", ">=", 1.2, "curator"),)),
     Row("crash", "a holder is killed and started again, T = 10 s: until the next grant", "crash", "ms_to_next_grant", "ms", ("latchkey", "curator"), length=10,
         most_rounds=3, processes=True, also=("ms_at_most", "passes"), targets=(
         Target("less than 100 ms", "ms_to_next_grant", "<=", 100),
