@@ -639,9 +639,8 @@ void warn_of_lock_above(const run_options& how) {
   if (above == nullptr || how.try_once || may_be_held_beside) return;
   if (std::find(how.paths.begin(), how.paths.end(), above) == how.paths.end()) return;
   std::cerr << fmt::format(
-      "latchkey: this is run by a command that holds {} (LATCHKEY_PATH); if that is the same lock, this waits for it "
-      "in "
-      "vain: lock only once\n",
+      "latchkey: this is run by a command that holds {} (LATCHKEY_PATH); if that is the same lock, this waits for "
+      "it in vain: lock only once\n",
       printable(above));
 }
 

@@ -42,8 +42,8 @@ struct shared_mutex_options {
 /// A read-write lock shared by all processes that open the same path: one writer alone, or readers together.
 ///
 /// Meets SharedTimedLockable: `std::unique_lock`, `std::shared_lock` and `std::scoped_lock` are its guards, the last of one
-/// lock only (see `detail::lockable`). Not recursive: a fiber that holds it in either mode and waits for it again gets `resource_deadlock_would_occur`.
-/// Wire-compatible with Curator's `InterProcessReadWriteLock`.
+/// lock only (see `detail::lockable`). Not recursive: a fiber that holds it in either mode and waits for it again gets
+/// `resource_deadlock_would_occur`. Wire-compatible with Curator's `InterProcessReadWriteLock`.
 ///
 /// Fairness: strict order of the queue, so neither readers nor writers starve. A reader waits for the nearest writer
 /// ahead, a writer for every entry ahead. Readers of one object share an entry, and join without a request; writers of

@@ -98,12 +98,17 @@ class Bench:
         return contestants.start(name, self.how.programs, self.how.classpath, self.routes, port, here, self.log)
 
     def in_processes(self, workload, name, route):
-        if (workload, name, route) not in self.processes:
-            hosts = self.routes[route]
-            self.processes[workload, name, route] = contestants.Crashes(
-                name, self.how.programs, self.how.classpath, hosts, self.log) if workload == "crash" else contestants.Processes(
-                self.how.programs / "bench_waiter", hosts, ["--direct"] if name == "direct" else [], self.log)
-        return self.processes[workload, name, route]
+        key = workload, name, route
+        if key not in self.processes:
+            self.processes[key] = self.start_processes(*key)
+        return self.processes[key]
+
+    def start_processes(self, workload, name, route):
+        hosts = self.routes[route]
+        if workload == "crash":
+            return contestants.Crashes(name, self.how.programs, self.how.classpath, hosts, self.log)
+        options = ["--direct"] if name == "direct" else []
+        return contestants.Processes(self.how.programs / "bench_waiter", hosts, options, self.log)
 
     def alone(self, name, command):
         """In a process that does nothing else and has done nothing before."""
