@@ -47,8 +47,6 @@ class robust_line final : public cohort {
     return std::make_shared<robust_place>(core_, absolute_, rule_of(contender_kind::lock), *this, lock_delay_, seen_);
   }
   robust_place& robust() const noexcept { return static_cast<robust_place&>(*place_); }
-  /// A place that follows on would be let in without a word about its owner.
-  bool follows_on() const noexcept override { return false; }
   void let_in(time_point now) override {
     before_ = robust().before();
     poisoned_ = false;

@@ -34,10 +34,10 @@ robust_place::robust_place(std::shared_ptr<client_core> core, const std::shared_
   record_.lock_delay = lock_delay;
 }
 
-void robust_place::start(patience how, std::unique_ptr<kept_node>) {
+void robust_place::start(patience how, std::unique_ptr<kept_node> former) {
   how_ = how;
   become(state::queueing);
-  entry_->start(how);
+  entry_->start(how, std::move(former));
 }
 
 void robust_place::set_patience(patience how) noexcept {
@@ -61,7 +61,7 @@ void robust_place::on_granted() {
   if (is_named) former_ = record_;  // while it was to be proved its node went, and it has queued again
   const auto mine = this_owner(core_->options().label);
   record_.node = node;
-  record_.owner = {.fence = entry_->fence(0),
+  record_.owner = {.fence = entry_->fence(entry_->first_turn()),
                    .label = mine.label,
                    .host = mine.host,
                    .pid = mine.pid,
@@ -75,6 +75,7 @@ void robust_place::write(state how) {
   const bool is_new = how == state::taking;
   become(how);
   uncertain_ = true;
+  created_ = is_new;
   if (is_new) record_.before.reset();
   step record{.what = is_new ? step::operation::create : step::operation::set,
               .path = path_,
@@ -206,6 +207,18 @@ void robust_place::leave(bool closed) {
   } else {
     leave_at_last();
   }
+}
+
+std::unique_ptr<kept_node> robust_place::leave_for_another(std::uint32_t turn, bool closed) {
+  if (state_ != state::named) {
+    leave(closed);
+    return nullptr;
+  }
+  const auto self = shared_from_this();
+  auto left = entry_->leave_for_another(turn, closed);
+  if (left && created_) left->used = 1;
+  end();
+  return left;
 }
 
 void robust_place::leave_at_last() {

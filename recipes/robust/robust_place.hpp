@@ -65,6 +65,7 @@ class robust_place final : public place, public place_listener, public conversat
 
   void start(patience how, std::unique_ptr<kept_node> former = {}) override;
   void leave(bool closed = false) override;
+  std::unique_ptr<kept_node> leave_for_another(std::uint32_t turn, bool closed = false) override;
   void goes(way_out how) noexcept { way_out_ = how; }
   bool refresh(time_point now) override;
   void stop_proving() override { entry_->stop_proving(); }
@@ -72,6 +73,7 @@ class robust_place final : public place, public place_listener, public conversat
   bool waited() const noexcept override { return waited_ || entry_->waited(); }
   const std::string& node() const noexcept override { return entry_->node(); }
   fencing_token fence(std::uint32_t turn) const noexcept override { return entry_->fence(turn); }
+  std::uint32_t first_turn() const noexcept override { return entry_->first_turn(); }
 
   /// @pre granted. @returns who did not unlock; nothing once that is in order.
   const std::optional<dead_owner>& before() const noexcept { return record_.before; }
@@ -134,6 +136,7 @@ class robust_place final : public place, public place_listener, public conversat
   std::optional<robust_record> former_;  // of an earlier node of the entry
   std::int32_t version_ = 0;             // of the record that is replaced
   bool uncertain_ = false;               // the record may be of this owner
+  bool created_ = false;                 // the record was, rather than set
   bool waited_ = false;                  // for a lock delay
   bool closed_ = false;
   bool asked_to_release_ = false;

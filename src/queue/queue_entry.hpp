@@ -200,7 +200,7 @@ class queue_entry final : public place,
   // entry_requeue.cpp
   bool requeue(std::unique_ptr<kept_node> former);
   void on_requeued(const kept_node& former, bool listed);
-  bool follows_on(const rule& kind, std::string_view other) const;
+  bool follows_on(const rule& kind, std::string_view other, std::uint32_t used) const;
 
   // entry_wait.cpp
   void look();

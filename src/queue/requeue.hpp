@@ -18,6 +18,7 @@ struct kept_node {
   bool contended = false;    // it had to wait for other contenders
   std::string last;          // the name of the last contender behind when it was let in; empty: not known
   std::uint32_t behind = 0;  // how many contenders were behind
+  std::uint32_t used = 0;    // numbers that its owner has used since for other children of the path
 };
 
 }  // namespace latchkey::detail

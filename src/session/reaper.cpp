@@ -18,6 +18,11 @@ namespace {
 /// it can does not get ahead of their deletion.
 constexpr std::size_t most_gathered = request_queue<int>::most_calls;
 
+/// @returns whether a transaction has been answered, and has changed nothing.
+constexpr bool is_refusal(reply_code code) noexcept {
+  return code != reply_code::ok && code != reply_code::session_over && !is_lost(code);
+}
+
 }  // namespace
 
 void reaper::remove_unknown(std::string parent, std::string prefix) {
@@ -40,6 +45,11 @@ bool reaper::owes_bound(const std::string& parent) const {
   return false;
 }
 
+void reaper::obligation::add_to(std::vector<step>& steps) const {
+  steps.insert(steps.end(), along.begin(), along.end());
+  steps.push_back({.what = step::operation::remove, .path = path});
+}
+
 std::uint64_t reaper::add(obligation what) {
   const auto id = ++last_;
   const auto& added = obligations_.emplace(id, std::move(what)).first->second;
@@ -49,8 +59,8 @@ std::uint64_t reaper::add(obligation what) {
 
 // Kept for a moment ----------
 
-void reaper::remove_soon(std::string path, duration wait) {
-  const auto id = add({std::move(path), {}});
+void reaper::remove_soon(std::string path, duration wait, std::vector<step> along) {
+  const auto id = add({.path = std::move(path), .prefix = {}, .along = std::move(along)});
   if (!session_.connected()) return;
   auto& what = obligations_.at(id);
   what.is = obligation::state::kept;
@@ -81,14 +91,16 @@ void reaper::stop_keeping() {
   }
 }
 
-std::uint64_t reaper::hand_over(std::string_view path) {
+std::uint64_t reaper::hand_over(std::string_view path, std::vector<step>& steps) {
   const auto at =
       std::find_if(kept_.begin(), kept_.end(), [&](std::uint64_t id) { return obligations_.at(id).path == path; });
   if (at == kept_.end() || !session_.connected()) return 0;
   const auto id = *at;
   kept_.erase(at);
   if (kept_.empty()) monitor_.cancel(patience_);
-  obligations_.at(id).is = obligation::state::under_way;
+  auto& what = obligations_.at(id);
+  what.is = obligation::state::under_way;
+  what.add_to(steps);
   return id;
 }
 
@@ -134,8 +146,8 @@ void reaper::remove_now(std::uint64_t id) {
   ++deletions_;
   request removal{.kind = operation::remove, .path = what.path};
   if (!what.along.empty()) {
-    removal = {.kind = operation::transact, .steps = what.along};
-    removal.steps.push_back({.what = step::operation::remove, .path = what.path});
+    removal = {.kind = operation::transact};
+    what.add_to(removal.steps);
   }
   session_.submit(std::move(removal), [this, id](const reply& removed) { on_removed(id, removed.code); });
 }
@@ -162,7 +174,7 @@ void reaper::remove_together() {
     if (bytes > session_.most_bytes() && !ids.empty()) break;
     what.is = obligation::state::under_way;
     hurry = hurry || what.hurry;
-    all.steps.push_back({.what = step::operation::remove, .path = what.path});
+    what.add_to(all.steps);
     ids.push_back(id);
   }
   gathered_.erase(gathered_.begin(), gathered_.begin() + static_cast<std::ptrdiff_t>(ids.size()));
@@ -187,7 +199,12 @@ void reaper::on_removed(std::uint64_t id, reply_code code) {
   --deletions_;
   const auto at = obligations_.find(id);
   const bool had_company = at != obligations_.end() && !at->second.along.empty();
-  had_company ? conclude_all({id}, code) : conclude(id, code);
+  if (had_company && is_refusal(code)) {
+    at->second.along.clear();
+    remove_by_itself(id);
+  } else {
+    conclude(id, code);
+  }
   remove_gathered();
 }
 
@@ -201,7 +218,6 @@ void reaper::on_all_removed(const numbers& ids, bool hurry, reply_code code) {
 
 void reaper::remove_by_itself(std::uint64_t id) {
   auto& what = obligations_.at(id);
-  what.along.clear();
   what.alone = true;
   what.is = obligation::state::open;
   discharge(id);
@@ -209,18 +225,7 @@ void reaper::remove_by_itself(std::uint64_t id) {
 
 /// All have gone or none has: one that an operator has deleted keeps the others.
 void reaper::conclude_all(const numbers& ids, reply_code code) {
-  switch (code) {
-    case reply_code::ok:
-    case reply_code::unknown_outcome:
-    case reply_code::not_sent:
-    case reply_code::session_over:
-      for (const auto id : ids) conclude(id, code);
-      break;
-    default:
-      for (const auto id : ids) {
-        remove_by_itself(id);
-      }
-  }
+  for (const auto id : ids) is_refusal(code) ? remove_by_itself(id) : conclude(id, code);
 }
 
 void reaper::on_listed(std::uint64_t id, const reply& listed) {

@@ -53,7 +53,7 @@ class reaper {
   }
 
   /// As `remove`, but not before `wait` has passed: until then `hand_over` may take it into a transaction.
-  void remove_soon(std::string path, duration wait = patience);
+  void remove_soon(std::string path, duration wait = patience, std::vector<step> along = {});
 
   /// How long `remove_soon` waits: far less than a hand-off takes.
   static constexpr duration patience = std::chrono::microseconds{50};
@@ -61,8 +61,9 @@ class reaper {
   static constexpr duration patience_if_told = std::chrono::milliseconds{1};
 
   /// The caller's transaction deletes the node at `path`, if it still waits in `remove_soon`; should that fail, the
-  /// reaper deletes it. @returns a number for `handed_over`; 0 if the node does not wait, or there is no connection.
-  std::uint64_t hand_over(std::string_view path);
+  /// reaper deletes it. @param steps of that transaction; what goes along with the node, and its deletion, are added
+  /// @returns a number for `handed_over`; 0 if the node does not wait, or there is no connection.
+  std::uint64_t hand_over(std::string_view path, std::vector<step>& steps);
   void handed_over(std::uint64_t id, reply_code code) { conclude_all({id}, code); }
 
   /// Deletes the child of `parent` whose name begins with `prefix`, if the create whose reply was lost has made one.
@@ -121,6 +122,8 @@ class reaper {
     time_point until{};  // it is kept
     bool alone = false;  // it may be gone already: a transaction with others would fail
     bool hurry = true;   // a remote waiter may wait for it
+
+    void add_to(std::vector<step>& steps) const;
   };
   using numbers = std::vector<std::uint64_t>;
 

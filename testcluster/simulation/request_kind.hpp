@@ -53,8 +53,8 @@ inline request_kind request_kind::of(const detail::request& what) {
   if (all(each_is::check)) return check;
   if (all(each_is::remove)) return remove_all;
   if (all(each_is::create)) return create_all;
-  if (steps.size() != 2 || steps[0].what != each_is::create || steps[1].what != each_is::remove) return what.kind;
-  return steps[0].mode == detail::create_mode::ephemeral_sequential ? requeue : replace;
+  if (steps.front().what != each_is::create || steps.back().what != each_is::remove) return what.kind;
+  return steps.front().mode == detail::create_mode::ephemeral_sequential ? requeue : replace;
 }
 
 }  // namespace latchkey::testing

@@ -33,15 +33,15 @@ history_log two_owners() {
 
 history_log in_order() {
   auto log = two_owners();
-  log.robust = {{named, 0, 10}, {left, 0, 10}, {named, 0, 11}, {left, 0, 11}};
+  log.robust = {{named, 0, {10}}, {left, 0, {10}}, {named, 0, {11}}, {left, 0, {11}}};
   return log;
 }
 
 history_log with_a_death() {
   auto log = two_owners();
   log.grants[0].in_order = false;
-  log.grants[1].told_of = 10;
-  log.robust = {{named, 0, 10}, {died, 0, 10}, {named, 0, 11}, {left, 0, 11}};
+  log.grants[1].told_of = fencing_token{10};
+  log.robust = {{named, 0, {10}}, {died, 0, {10}}, {named, 0, {11}}, {left, 0, {11}}};
   return log;
 }
 
@@ -57,10 +57,10 @@ TEST_SUITE("history checker") {
     auto log = with_a_death();
     log.grants[1].told_of.reset();
     CHECK(complains(log, "death"));
-    log.grants[1].told_of = 9;
+    log.grants[1].told_of = fencing_token{9};
     CHECK(complains(log, "death"));
     log = in_order();
-    log.grants[1].told_of = 10;
+    log.grants[1].told_of = fencing_token{10};
     CHECK(complains(log, "death"));
   }
 
@@ -68,7 +68,7 @@ TEST_SUITE("history checker") {
     auto log = in_order();
     log.grants[0].in_order = false;
     CHECK(complains(log, "death"));
-    log.grants[1].told_of = 10;
+    log.grants[1].told_of = fencing_token{10};
     CHECK(violations(log).empty());
   }
 
@@ -82,24 +82,24 @@ TEST_SUITE("history checker") {
       third.last_valid += 10;
       third.unlocked += 10;
       third.recovered = false;
-      third.told_of = recovered ? std::nullopt : std::optional<std::int64_t>{10};
+      third.told_of = recovered ? std::nullopt : std::optional<fencing_token>{{10}};
       log.grants.push_back(third);
-      log.robust.push_back({named, 0, 12});
+      log.robust.push_back({named, 0, {12}});
       CHECK(violations(log).empty());
-      log.grants[2].told_of = recovered ? std::optional<std::int64_t>{10} : std::nullopt;
+      log.grants[2].told_of = recovered ? std::optional<fencing_token>{{10}} : std::nullopt;
       CHECK(complains(log, "death"));
     }
   }
 
   TEST_CASE("a record that an operator has deleted tells of nobody, and one that is overwritten of somebody") {
     auto log = with_a_death();
-    log.robust.insert(log.robust.begin() + 2, {forgotten, 0, 0});
+    log.robust.insert(log.robust.begin() + 2, {forgotten, 0, {}});
     CHECK(complains(log, "death"));
     log.grants[1].told_of.reset();
     CHECK(violations(log).empty());
     log.robust[2].what = overwritten;
     CHECK(complains(log, "death"));
-    log.grants[1].told_of = 0;
+    log.grants[1].told_of = fencing_token{0};
     CHECK(violations(log).empty());
   }
 
@@ -107,6 +107,28 @@ TEST_SUITE("history checker") {
     auto log = in_order();
     log.robust.resize(2);
     CHECK(complains(log, "record"));
+  }
+
+  TEST_CASE(
+      "who follows on itself is an owner of its own, with a record of its own, though it goes on with the token") {
+    auto log = in_order();
+    log.grants[0].place = 10;
+    log.grants[1].place = 11;
+    log.grants[1].fence = {10, 1};
+    log.robust = {{named, 0, {10}}, {left, 0, {10}}, {named, 0, {10, 1}}, {left, 0, {10, 1}}};
+    CHECK(violations(log).empty());
+    log.grants[0].in_order = false;
+    CHECK(complains(log, "death"));
+    log.grants[1].told_of = fencing_token{10};
+    CHECK(violations(log).empty());
+    log = in_order();
+    log.grants[0].place = 10;
+    log.grants[1].place = 11;
+    log.grants[1].fence = {10, 1};
+    log.robust.resize(2);
+    CHECK(complains(log, "record"));
+    log.grants[1].place = 10;  // a turn
+    CHECK(violations(log).empty());
   }
 }
 }  // namespace latchkey::testing

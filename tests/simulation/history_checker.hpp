@@ -79,7 +79,7 @@ struct grant_record {
   std::optional<detail::time_point> ended_at;  ///< when it was lost since it had lasted so long
   bool outstayed = false;                      ///< it was valid after that time
   bool robust = false;                         ///< of a robust lock
-  std::optional<std::int64_t> told_of{};       ///< the token of whom its caller was told to be dead
+  std::optional<fencing_token> told_of{};      ///< that of whom its caller was told to be dead
   bool recovered = false;                      ///< it said so
   bool in_order = false;                       ///< it was not lost before it was unlocked
   bool asked_to_release = false;               ///< its caller saw that, when it unlocked
@@ -121,7 +121,7 @@ struct robust_record_change {
 
   change what{};
   unsigned lock = 0;
-  std::int64_t owner = 0;  ///< the token of its first turn
+  fencing_token owner{};  ///< that of its first turn
 };
 
 struct history_log {

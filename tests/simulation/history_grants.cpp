@@ -76,7 +76,7 @@ void history::record_grant(actor& who, unsigned lock, contender_kind kind, std::
   grant.downgraded_from = writer;
   if (object.handle.settings().family == lock_family::robust) {
     grant.robust = true;
-    if (const auto dead = object.handle.abandoned()) grant.told_of = dead->fence.czxid;
+    if (const auto dead = object.handle.abandoned()) grant.told_of = dead->fence;
   }
   const auto* mine = queues_.at(lock, grant.fence.czxid);
   const auto* const session = object.handle.client().connector().latest()->session();

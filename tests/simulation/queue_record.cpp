@@ -7,7 +7,7 @@
 
 namespace latchkey::testing {
 queue_record::queue_record(fake_ensemble& ensemble, const std::vector<std::string>& paths, queue_watcher& told)
-    : ensemble_{ensemble}, told_{told}, queues_(paths.size()) {
+    : ensemble_{ensemble}, told_{told}, queues_(paths.size()), newest_(paths.size()) {
   for (const auto& path : paths) paths_.push_back(ensemble.paths().intern(path));
 }
 
@@ -19,9 +19,10 @@ void queue_record::catch_up() {
       case commit_kind::created: {
         auto* const queue = queue_of(what.path);
         if (!queue) break;
-        const bool replaces = what.continues && log[seen_ + 1].kind == commit_kind::removed;
-        if (replaces && queue_of(log[seen_ + 1].path) == queue) {
-          add_instead(what, log[++seen_].path);  // the two are committed together
+        const auto last = last_of_transaction(seen_);
+        if (last != seen_ && log[last].kind == commit_kind::removed && queue_of(log[last].path) == queue) {
+          add_instead(what, log[last].path);  // the two are committed together
+          seen_ = last;                       // what is between them is no contender
         } else if (auto* const made = add(what); made && in_transaction(seen_)) {
           made->end = std::numeric_limits<std::int64_t>::max();  // its answer does not tell the zxid
           known_[what.path] = *made;
@@ -44,6 +45,12 @@ void queue_record::catch_up() {
 bool queue_record::in_transaction(std::size_t entry) const {
   const auto& log = ensemble_.log();
   return log[entry].continues || (entry > 0 && log[entry - 1].continues);
+}
+
+/// @returns the last entry of the log that is committed together with this one.
+std::size_t queue_record::last_of_transaction(std::size_t entry) const {
+  while (ensemble_.log()[entry].continues) ++entry;
+  return entry;
 }
 
 const queued_node* queue_record::at(unsigned lock, std::int64_t czxid) const {
@@ -89,11 +96,13 @@ queued_node* queue_record::add(const commit& what, const queued_node* writer) {
     made.since = writer->since;
   }
   known_[what.path] = made;
-  return &queue_of(what.path)->emplace_back(made);
+  const auto lock = *lock_of(what.path);
+  newest_[lock] = what.path;
+  return &queues_[lock].emplace_back(made);
 }
 
-/// A reader takes the place of its writer, whose number it has. Whoever goes to the end keeps his token if nobody has
-/// come meanwhile. Otherwise he has one of a list, or that of his node.
+/// A reader takes the place of its writer, whose number it has. Whoever goes to the end may keep his token if nobody has
+/// come meanwhile, and does so if the numbers say that. Otherwise he has one of a list, or that of his node.
 void queue_record::add_instead(const commit& what, path_id old) {
   auto* const queue = queue_of(what.path);
   const auto at = std::find_if(queue->begin(), queue->end(), [=](const auto& each) { return each.node == old; });
@@ -106,12 +115,10 @@ void queue_record::add_instead(const commit& what, path_id old) {
     add(what, &before);
     told_.on_node_replaced(old, what.path);
   } else {
+    const bool alone = newest_[*lock_of(old)] == old;
     auto* const made = add(what);
-    if (now->number == then->number + 1) {
-      made->begin = before.begin;
-    } else {
-      made->end = std::numeric_limits<std::int64_t>::max();
-    }
+    if (alone) made->begin = before.begin;
+    if (now->number != then->number + 1) made->end = std::numeric_limits<std::int64_t>::max();
     known_[what.path] = *made;
     remove(old, what.zxid);
   }

@@ -57,6 +57,7 @@ class queue_record {
 
  private:
   bool in_transaction(std::size_t entry) const;
+  std::size_t last_of_transaction(std::size_t entry) const;
   std::optional<std::size_t> lock_of(path_id node) const;
   std::vector<queued_node>* queue_of(path_id node);
   queued_node* add(const commit& what, const queued_node* writer = nullptr);
@@ -67,6 +68,7 @@ class queue_record {
   queue_watcher& told_;
   std::vector<path_id> paths_;
   std::vector<std::vector<queued_node>> queues_;
+  std::vector<path_id> newest_;                     // of each queue the contender that came last
   std::unordered_map<path_id, queued_node> known_;  // all there have ever been
   std::size_t seen_ = 0;
 };
