@@ -53,15 +53,32 @@ void robust_place::become(state next) {
 
 // The record ----------
 
+/// A node with that number is the first of its queue, since that of `former` goes in the same transaction: its record can be
+/// sent along. It waits for what it takes over, as calls of the same object do.
+void robust_place::on_following(const kept_node& former, const std::string& node) {
+  if (former.contended || former.behind != 0) return;  // somebody has most likely come between
+  ahead_ = true;
+  take(node, former.next);
+}
+
 void robust_place::on_granted() {
   const auto node = last_component(entry_->node());
+  const auto fence = entry_->fence(entry_->first_turn());
   const bool is_named = state_ == state::named;
-  if (is_named && node == record_.node) return grant();  // it has been proved
+  if (node == record_.node && fence == record_.owner.fence) {
+    ahead_ = false;
+    if (is_named) return grant();  // it has been proved
+  }
   if (!is_named && state_ != state::queueing) return;
   if (is_named) former_ = record_;  // while it was to be proved its node went, and it has queued again
+  ahead_ = false;
+  take(node, fence);
+}
+
+void robust_place::take(std::string_view node, fencing_token fence) {
   const auto mine = this_owner(core_->options().label);
   record_.node = node;
-  record_.owner = {.fence = entry_->fence(entry_->first_turn()),
+  record_.owner = {.fence = fence,
                    .label = mine.label,
                    .host = mine.host,
                    .pid = mine.pid,
@@ -83,7 +100,7 @@ void robust_place::write(state how) {
               .mode = create_mode::persistent,
               .version = is_new ? -1 : version_};
   ask({.kind = operation::transact,
-       .steps = {{.what = step::operation::check, .path = entry_->node()}, std::move(record)}},
+       .steps = {{.what = step::operation::check, .path = join(parent_of(path_), record_.node)}, std::move(record)}},
       &robust_place::on_written);
 }
 
@@ -94,6 +111,7 @@ void robust_place::on_written(const reply& written) {
   uncertain_ = false;
   if (left_) return leave_at_last();
   const bool own_node_gone = written.code == no_node && !written.results.empty() && written.results.front() != ok;
+  if (own_node_gone && ahead_) return await_entry();
   if (own_node_gone) return core_->lease_keeper().lose_node(entry_->node());
   const bool is_other = written.code == node_exists || written.code == bad_version || written.code == no_node;
   is_other ? read() : fail(written.code);
@@ -123,6 +141,7 @@ void robust_place::on_read(const reply& read) {
   if (read.code == reply_code::ok && names(found, record_)) return be_named();
   uncertain_ = false;
   if (left_) return leave_at_last();
+  if (ahead_) return await_entry();  // what it has found may be of one ahead
   switch (read.code) {
     case reply_code::ok:
       return on_other(found, read.stat);
@@ -185,7 +204,15 @@ void robust_place::be_named() {
   become(state::named);
   uncertain_ = false;
   if (left_) return leave_at_last();
+  if (ahead_) return entry_->granted() ? on_granted() : void();
   if (entry_->refresh(core_->monitor().now())) grant();
+}
+
+/// It did not follow directly on the former one, or has no number yet.
+void robust_place::await_entry() {
+  ahead_ = false;
+  become(state::queueing);
+  if (entry_->granted()) on_granted();
 }
 
 void robust_place::grant() {
@@ -223,6 +250,9 @@ std::unique_ptr<kept_node> robust_place::leave_for_another(std::uint32_t turn, b
 
 void robust_place::leave_at_last() {
   const auto self = shared_from_this();
+  // The record has found the node that the entry is still looking for.
+  if (state_ == state::named && entry_->node().empty())
+    core_->reaper().remove(join(parent_of(path_), record_.node), farewell());
   entry_->leave(closed_);
   end();
 }
@@ -231,7 +261,11 @@ void robust_place::leave_at_last() {
 /// record may be of somebody else by now.
 std::vector<step> robust_place::last_words() const {
   const bool is_mine = state_ == state::named && record_.node == last_component(entry_->node());
-  if (!is_mine || way_out_ == way_out::abandoned) return {};
+  return is_mine ? farewell() : std::vector<step>{};
+}
+
+std::vector<step> robust_place::farewell() const {
+  if (way_out_ == way_out::abandoned) return {};
   if (way_out_ == way_out::unlocked && !record_.before) return {{.what = step::operation::remove, .path = path_}};
   auto last = record_;
   last.held = way_out_ == way_out::held_too_long;

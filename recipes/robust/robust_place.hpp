@@ -38,6 +38,9 @@ struct seen_death {
 /// |----------|------------------------------------------|--------------------------------------------------------------|
 /// | over     | start                                    | queueing                                                     |
 /// | queueing | the entry is let in                      | taking: creates the record, if the node of the entry is there |
+/// | queueing | the entry follows on a former one        | taking, ahead: for the node that it has if nobody came between |
+/// | ahead    | that node is not there, or answer lost   | queueing                                                     |
+/// | ahead    | named                                    | waits until the entry is let in                              |
 /// | taking   | done                                     | named                                                        |
 /// | taking   | there is a record                        | reading                                                      |
 /// | reading  | it names this entry                      | named                                                        |
@@ -89,14 +92,15 @@ class robust_place final : public place, public place_listener, public conversat
   static constexpr transitions<7> may_follow{{
       /* over      */ {true, true,     false,  false,   false,   false,     false},
       /* queueing  */ {true, false,    true,   false,   false,   false,     false},
-      /* taking    */ {true, false,    false,  true,    false,   false,     true},
-      /* reading   */ {true, false,    true,   true,    true,    true,      true},
+      /* taking    */ {true, true,     false,  true,    false,   false,     true},
+      /* reading   */ {true, true,     true,   true,    true,    true,      true},
       /* pausing   */ {true, false,    true,   true,    false,   true,      false},
       /* replacing */ {true, false,    false,  true,    false,   false,     true},
       /* named     */ {true, false,    true,   false,   false,   false,     false},
   }};
   // clang-format on
 
+  void on_following(const kept_node& former, const std::string& node) override;
   void on_granted() override;
   void on_delayed() override;
   void on_refused() override;
@@ -105,11 +109,13 @@ class robust_place final : public place, public place_listener, public conversat
   void on_failed(const failure& why) override;
   void on_asked_to_release() override;
   std::vector<step> last_words() const override;
+  std::vector<step> farewell() const;
   bool may_release() const noexcept override { return false; }
   pace* queue_pace() noexcept override { return listener_->queue_pace(); }
   std::string record(std::string_view label, const rule& kind) const override { return listener_->record(label, kind); }
 
   void become(state next);
+  void take(std::string_view node, fencing_token fence);
   void write(state how);
   void on_written(const reply& written);
   void read();
@@ -118,6 +124,7 @@ class robust_place final : public place, public place_listener, public conversat
   void replace(std::optional<dead_owner> before, std::int32_t version);
   void read_again();
   void be_named();
+  void await_entry();
   void grant();
   static bool names(const robust_record& found, const robust_record& owner);
   void refuse();
@@ -137,7 +144,8 @@ class robust_place final : public place, public place_listener, public conversat
   std::int32_t version_ = 0;             // of the record that is replaced
   bool uncertain_ = false;               // the record may be of this owner
   bool created_ = false;                 // the record was, rather than set
-  bool waited_ = false;                  // for a lock delay
+  bool ahead_ = false;   // the record is written for a node with which the entry has not been let in yet
+  bool waited_ = false;  // for a lock delay
   bool closed_ = false;
   bool asked_to_release_ = false;
   std::uint64_t connecting_ = 0;        // see `client_core::when_connected`

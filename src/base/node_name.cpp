@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include <fmt/format.h>
+
 namespace latchkey::detail {
 
 std::optional<std::uint32_t> number_after(std::string_view marker, std::string_view name) noexcept {
@@ -23,5 +25,7 @@ std::optional<std::uint32_t> number_after(std::string_view marker, std::string_v
   if (value < INT32_MIN || value > INT32_MAX) return std::nullopt;
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
 }
+
+std::string number_text(std::uint32_t number) { return fmt::format("{:0{}}", number, number_digits); }
 
 }  // namespace latchkey::detail

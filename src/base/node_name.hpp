@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace latchkey::detail {
@@ -20,5 +21,8 @@ inline constexpr std::uint32_t last_number = 2147483646;
 /// @note ZooKeeper's counter is a signed 32-bit one: read as unsigned, numbers that have wrapped around come last, as
 /// they came last.
 std::optional<std::uint32_t> number_after(std::string_view marker, std::string_view name) noexcept;
+
+/// @param number at most `last_number`. @returns what a server writes behind the name of a child that has it.
+std::string number_text(std::uint32_t number);
 
 }  // namespace latchkey::detail

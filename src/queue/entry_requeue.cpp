@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/node_name.hpp"
 #include "base/path.hpp"
 #include "queue/queue_entry.hpp"
 
@@ -47,10 +48,10 @@ bool queue_entry::requeue(std::unique_ptr<kept_node> former) {
   next.path = std::move(create.path);
   next.data = std::move(create.data);
   next.mode = create.mode;
-  const bool lists = former->contended && former->last.empty();  // otherwise the number may tell
-  submit_create(std::move(both), along, [former = std::shared_ptr{std::move(former)}, lists](queue_entry& self) {
-    self.on_requeued(*former, lists);
-  });
+  const std::shared_ptr<const kept_node> left = std::move(former);
+  const bool lists = left->contended && left->last.empty();  // otherwise the number may tell
+  submit_create(std::move(both), along, [left, lists](queue_entry& self) { self.on_requeued(*left, lists); });
+  listener_->on_following(*left, prefix_ + number_text(*kind_->number(last_component(left->node)) + 1 + left->used));
   if (lists) list_along();
   return true;
 }

@@ -35,6 +35,9 @@ class place_listener {
  public:
   /// Its node is in the queue. Told once.
   virtual void on_queued() {}
+  /// A transaction is under way that makes its node and deletes that of `former`.
+  /// @param node the name that it will have if no contender has come in between
+  virtual void on_following(const kept_node& /*former*/, const std::string& /*node*/) {}
   virtual void on_granted() = 0;
   /// A contender is ahead, or the connection was lost. May be told again.
   virtual void on_delayed() {}

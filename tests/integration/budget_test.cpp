@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <latchkey/fair_mutex.hpp>
 #include <latchkey/mutex.hpp>
+#include <latchkey/robust_mutex.hpp>
 
 #include <atomic>
 
@@ -94,6 +95,31 @@ TEST_SUITE("budget") {
       CAPTURE(name);
       CHECK((name == "create2" || name == "multi" || name == "delete" || name == "getChildren2" || name == "getData"));
     }
+  }
+
+  TEST_CASE("who comes back at once has a robust mutex again with two transactions, one of which is its unlock") {
+    const auto path = fresh_path();
+    servers().create_all(path);
+    counted here;
+    robust_mutex lock{here.owner, path};
+    std::uint64_t cycles = 0;
+    // A thread that is kept from running between unlock and lock does not come back at once; a slow one never does.
+    const auto end = std::chrono::steady_clock::now() + patience();
+    const auto enough = [&] {
+      const auto anew = here.net.requests(opcode::create2);
+      return is_slow || cycles >= anew + 20 || std::chrono::steady_clock::now() >= end;
+    };
+    for (; cycles < 200 || !enough(); ++cycles) {
+      lock.lock();
+      CHECK_FALSE(lock.abandoned());
+      lock.unlock();
+    }
+    CHECK(queued(path, 0));
+    auto sent = here.since();
+    CHECK(sent["multi"] == 2 * cycles);
+    CHECK((is_slow || sent["create2"] + 20 <= cycles));
+    CHECK(sent["getChildren2"] == sent["create2"]);
+    CHECK(sent["delete"] == 0);
   }
 
   TEST_CASE("a try on a held lock is one read") {

@@ -195,9 +195,9 @@ mutants = (
 
     # Robust mutexes.
     Mutant("the record goes without the node of its owner", "src/session/reaper.cpp",
-           "    removal.steps.push_back({.what = step::operation::remove, .path = what.path});\n", ""),
+           "    what.add_to(removal.steps);\n", "    removal.steps = what.along;\n"),
     Mutant("a record is written by an owner whose node has gone", robust,
-           ".steps = {{.what = step::operation::check, .path = entry_->node()}, std::move(record)}},",
+           ".steps = {{.what = step::operation::check, .path = join(parent_of(path_), record_.node)}, std::move(record)}},",
            ".steps = {std::move(record)}},"),
     Mutant("a record is replaced that is not what was read", robust, ".version = is_new ? -1 : version_", ".version = -1"),
     Mutant("the record of an owner that is being deleted is taken for that of a dead one", robust,
@@ -213,6 +213,16 @@ mutants = (
     Mutant("an entry that stands again takes the record of others along", robust,
            "state_ == state::named && record_.node == last_component(entry_->node())", "state_ == state::named"),
     Mutant("a record is told of that has gone since", robust, "  if (is_new) record_.before.reset();\n", ""),
+    Mutant("who was sent along with its record is granted before its entry", robust,
+           "  if (ahead_) return entry_->granted() ? on_granted() : void();\n", ""),
+    Mutant("the record of one ahead is replaced", robust,
+           "  if (ahead_) return await_entry();  // what it has found may be of one ahead\n", ""),
+    Mutant("the record of a node that is still looked for stays", robust,
+           "  if (state_ == state::named && entry_->node().empty())\n", "  if (false)\n"),
+    Mutant("the token of a record is one that its owner has not got", robust,
+           "node == record_.node && fence == record_.owner.fence", "node == record_.node"),
+    Mutant("a transaction that was refused for the next place keeps the record of the former one", "src/session/reaper.cpp",
+           "  auto& what = obligations_.at(id);\n  what.alone = true;\n", "  auto& what = obligations_.at(id);\n  what.along.clear();\n  what.alone = true;\n"),
     Mutant("a try waits for a lock delay", robust,
            "me.replace(dead, version); });\n  listener_->on_delayed();\n", "me.replace(dead, version); });\n"),
 

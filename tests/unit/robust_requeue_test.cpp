@@ -29,12 +29,14 @@ struct habitual_owner : habitual<lock_family::robust> {
 }  // namespace
 
 TEST_SUITE("robust mutex") {
-  TEST_CASE("who comes back at once has the lock again with two transactions, and is told of no death") {
+  TEST_CASE("who comes back at once has the lock again with two transactions sent at once, and is told of no death") {
     habitual_owner w;
     auto last = w.fence();
-    auto place = w.first();
     for (std::uint64_t i = 1; i <= 5; ++i) {
-      w.come_back();
+      w.leave();
+      const auto again = w.lock->enter(1, mode);
+      CHECK(w.one.connector().sent() == 2 * i);
+      REQUIRE(w.ends(again, outcome::granted));
       CHECK(w.sent(request_kind::requeue) == i);
       CHECK(w.sent(operation::transact) == i);
       CHECK(w.sent(operation::get) == 0);
@@ -136,6 +138,46 @@ TEST_SUITE("robust mutex") {
         w.leave();
         CHECK(w.nothing_is_left());
         CHECK_FALSE(w.told_to_other());
+      }
+    }
+  }
+
+  TEST_CASE("who comes back at once and gives up at any step leaves nothing, and is no death, whatever is lost") {
+    for (const bool is_lost : {false, true}) {
+      for (int steps = 0; steps < 60; ++steps) {
+        CAPTURE(is_lost);
+        CAPTURE(steps);
+        habitual_owner w;
+        w.leave();
+        const auto again = w.lock->enter(1, mode);
+        for (int i = 0; i < steps; ++i) w.time.step();
+        if (is_lost) w.one.connector().latest()->lose_connection();
+        if (again->what == outcome::waiting) w.lock->cancel(again, mode);
+        if (again->what == outcome::granted) w.leave();
+        CHECK(w.nothing_is_left());
+        CHECK_FALSE(w.told_to_other());
+      }
+    }
+  }
+
+  TEST_CASE("whatever becomes of the record that is sent along, it is there once, and has the token of its owner") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      for (const auto what : {request_kind{operation::transact}, request_kind::requeue}) {
+        for (const auto fate : {trap::lost_before_effect, trap::lost_after_effect, trap::lost_then_late, trap::stuck}) {
+          CAPTURE(seed);
+          CAPTURE(what.index());
+          CAPTURE(static_cast<int>(fate));
+          habitual_owner w;
+          w.time.run_for(seed * 7ms);
+          w.one.connector().set_trap(what, fate);
+          w.come_back();
+          CHECK_FALSE(w.lock->abandoned());
+          const auto fence = w.fence();
+          w.one.die();
+          const auto dead = w.told_to_other();
+          REQUIRE(dead);
+          CHECK(dead->fence == fence);
+        }
       }
     }
   }
