@@ -57,7 +57,7 @@ class robust_line final : public cohort {
   /// Who has lost it may have stopped in the midst of its work, though nobody else has been let in. The next caller of this
   /// object is told, too: it takes another place.
   void end(hold& mine, time_point now) override {
-    const bool in_order = !poisoned_ && !mine.grant->ended();
+    const bool in_order = !poisoned_ && !mine.grant->ended(now);
     if (place_) in_order ? robust().goes(way_out::unlocked) : give_up();
     cohort::end(mine, now);
   }

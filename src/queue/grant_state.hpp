@@ -48,7 +48,8 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
 
   bool held() const noexcept { return is_held(state_) && !forked() && lease_->alive(core_->monitor().now()); }
   /// @returns whether it is over: as `!held()`, but not while a transaction that releases it is under way.
-  bool ended() const noexcept { return is_over(state_) || forked() || !lease_->alive(core_->monitor().now()); }
+  bool ended() const noexcept { return ended(core_->monitor().now()); }
+  bool ended(time_point now) const noexcept { return is_over(state_) || forked() || !lease_->alive(now); }
   fencing_token fence() const noexcept { return fence_; }
   time_point since() const noexcept { return since_; }
   time_point valid_until() const noexcept {
