@@ -449,8 +449,13 @@ class runner {
     const int signal = std::exchange(signal_, 0);
     if (signal == 0 || (foreground_ && is_of_terminal(signal))) return;
     if (!asks_to_end(signal)) return void(tree_.tell({.what = word::signal, .value = signal}));
+    begin_to_stop();
     stop(signal, outcome::stopped, fmt::format("signal {}", signal));
     arm_kill();
+  }
+
+  void begin_to_stop() {
+    if (!std::exchange(stopping_, true)) manager_.tell("STOPPING=1");
   }
 
   void arm_kill() {
@@ -459,7 +464,6 @@ class runner {
 
   void stop(int signal, outcome why, std::string_view text) {
     set(why);
-    if (why == outcome::stopped) manager_.tell("STOPPING=1");
     say(false, fmt::format("ending the command: {}", text));
     tree_.tell({.what = word::stop, .value = signal});
   }
@@ -485,12 +489,15 @@ class runner {
     return WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
   }
 
-  /// --hold-for, unless a signal wants it to end.
+  /// --hold-for, unless a signal wants it to end, or wanted the command to.
   void rest_after_command() {
     const auto until = started_ + how_.hold_for;
-    for (signal_ = 0; held_ && boottime_clock::now() < until && !asks_to_end(signal_);) await(until);
-    if (asks_to_end(signal_)) manager_.tell("STOPPING=1");
-    if (held_ || boottime_clock::now() >= until || what_ == outcome::lost) return;
+    const auto is_over = [&] {
+      if (asks_to_end(signal_)) begin_to_stop();
+      return stopping_ || boottime_clock::now() >= until;
+    };
+    while (!is_over() && held_) await(until);
+    if (is_over() || what_ == outcome::lost) return;
     say(true,
         fmt::format("the lock was lost before the time of --hold-for was over: {}; another host may run the command "
                     "once more",
@@ -500,7 +507,7 @@ class runner {
   /// By a signal, before the command has been started.
   void cancel() {
     what_ = outcome::cancelled;
-    manager_.tell("STOPPING=1");
+    begin_to_stop();
   }
 
   std::string why_lost() const {
@@ -615,7 +622,8 @@ class runner {
   time_point backstop_ = never;
   time_point rest_at_ = never;
 
-  int signal_ = 0;  // that has come, and was not passed on
+  int signal_ = 0;         // that has come, and was not passed on
+  bool stopping_ = false;  // a signal has asked this run to end
   bool warned_ = false;
   bool was_asked_ = false;
   bool guard_gone_ = false;

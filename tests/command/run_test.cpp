@@ -428,6 +428,30 @@ TEST_SUITE("latchkey run") {
     CHECK_FALSE(has(again({"-n"}, path).err, warning));  // that says who holds it
   }
 
+  TEST_CASE("a signal that asks a run to end ends --hold-for, too, whenever it comes") {
+    SUBCASE("while the command runs") {
+      run one{run_at(fresh_path(), {"--hold-for", "1h"},
+                     shell("trap 'exit 3' TERM; echo in; while :; do sleep 0.01; done"))};
+      CHECK(one.hear() == "in");
+      one.signal(SIGTERM);
+      CHECK(one.end() == "exit code 3");
+    }
+    SUBCASE("in the moment in which it ends") {
+      const temporary_folder folder;
+      const auto goes = (folder / "goes").string();
+      run one{run_at(fresh_path(), {"--hold-for", "1h"},
+                     shell("echo $$; until [ -e " + goes + " ]; do sleep 0.01; done; exit 3"))};
+      const auto command = one.hear();
+      REQUIRE(command);
+      one.signal(SIGSTOP);
+      std::ofstream{goes}.close();
+      CHECK(eventually([&] { return !std::filesystem::exists("/proc/" + *command); }));
+      one.signal(SIGTERM);
+      one.signal(SIGCONT);
+      CHECK(one.end() == "exit code 3");
+    }
+  }
+
   TEST_CASE("while --hold-for keeps the lock nothing is done") {
     run one{run_at(fresh_path(), {"--hold-for", "1s"}, {"echo", "done"})};
     CHECK(one.hear() == "done");
