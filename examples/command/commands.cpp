@@ -149,7 +149,8 @@ constexpr auto what_a_waiter_does = "It waits. If it runs latchkey and is alive,
 }  // namespace
 
 exit_code show_status(const context& with, const std::string& path, std::size_t most) {
-  const auto found = read_queue(with, path, most);
+  auto found = read_queue(with, path, most);
+  found.abandoned = latchkey::abandoned_at(with.client, path, with.time.left());
   with.out << (with.json ? json_of(found) : text_of(found, now()));
   return exit_code::yes;
 }

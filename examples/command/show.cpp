@@ -149,6 +149,25 @@ row row_of(const contender& who) {
           printable(who.node)};
 }
 
+json object_of(const latchkey::dead_owner& who) {
+  json all{{"label", who.label},
+           {"host", who.host},
+           {"pid", who.pid},
+           {"session", session_of(who.session)},
+           {"since", time_of(who.since, true)},
+           {"fence", to_string(who.fence)}};
+  if (who.why) all["why"] = latchkey::to_string(*who.why);
+  return all;
+}
+
+std::string sentence_about(const latchkey::dead_owner& who) {
+  const auto name = who.label.empty() ? std::string{"somebody, whose record says nothing"}
+                                      : fmt::format("{}@{} pid {}, who had it since {}", shortened(who.label),
+                                                    shortened(who.host), who.pid, time_of(who.since, false));
+  return fmt::format("  NOT UNLOCKED by {}{}: what the lock protects may be half changed\n", name,
+                     who.why ? fmt::format(" ({})", latchkey::to_string(*who.why)) : "");
+}
+
 /// @returns how the lock is held.
 std::string summary_of(const queue& of, wall_time now) {
   std::string text = "not held";
@@ -221,6 +240,7 @@ std::string text_of(const queue& of, wall_time now) {
   auto text = fmt::format("{}: {}\n", printable(of.path), summary_of(of, now)) + table_of(rows, "  ");
   if (const auto all = of.holders + of.waiters; all > rows.size())
     text += fmt::format("  and {} more\n", all - rows.size());
+  if (of.abandoned) text += sentence_about(*of.abandoned);
   return text;
 }
 
@@ -263,22 +283,16 @@ std::string text_of(const queue_change& what, wall_time now) {
 
 std::string text_of_not_known(wall_time now) { return time_of(now, true) + "  the queue is not known\n"; }
 
-std::string json_of(const latchkey::dead_owner& who) {
-  json all{{"label", who.label},
-           {"host", who.host},
-           {"pid", who.pid},
-           {"session", session_of(who.session)},
-           {"since", time_of(who.since, true)},
-           {"fence", to_string(who.fence)}};
-  if (who.why) all["why"] = latchkey::to_string(*who.why);
-  return dumped(all);
-}
+std::string json_of(const latchkey::dead_owner& who) { return dumped(object_of(who)); }
 
 std::string json_of(const queue& of) {
   auto contenders = json::array();
   for (const auto& who : of.contenders) contenders.push_back(object_of(who));
-  return line_of(
-      {{"path", of.path}, {"holders", of.holders}, {"waiters", of.waiters}, {"contenders", std::move(contenders)}});
+  return line_of({{"path", of.path},
+                  {"holders", of.holders},
+                  {"waiters", of.waiters},
+                  {"contenders", std::move(contenders)},
+                  {"abandoned", of.abandoned ? object_of(*of.abandoned) : json{}}});
 }
 
 std::string json_of(const listed_lock& one) {

@@ -23,9 +23,10 @@ using wall_time = std::chrono::system_clock::time_point;
 /// The queue of a lock.
 struct queue {
   std::string path;
-  std::vector<latchkey::contender> contenders;  ///< the first of them, holders first
-  std::size_t holders = 0;                      ///< all
-  std::size_t waiters = 0;                      ///< all
+  std::vector<latchkey::contender> contenders;      ///< the first of them, holders first
+  std::size_t holders = 0;                          ///< all
+  std::size_t waiters = 0;                          ///< all
+  std::optional<latchkey::dead_owner> abandoned{};  ///< who has not unlocked it, of robust mutexes
 };
 
 queue queue_of(const latchkey::queue_snapshot& seen);

@@ -120,4 +120,16 @@ class LATCHKEY_EXPORT robust_mutex : public detail::lockable<robust_mutex> {
   std::shared_ptr<detail::robust_line> line_;
 };
 
+/// Who has gone without unlocking the robust mutexes at a path, as a service or an operator sees it who does not take the lock.
+///
+/// Costs a transaction without a change and a read, in one round trip; if there is a record, two round trips more, and again if
+/// the lock has passed on meanwhile. Suspends the calling fiber, or blocks a plain thread, at most `timeout`, or 200 ms if
+/// that is not positive.
+/// @param path of the lock
+/// @returns the owner of whom the next one would be told, or of whom the present one was told; nothing if all was in order
+///          when it had the lock.
+/// @throws error as `queue_snapshot`; not_authorized also if the record may not be read
+LATCHKEY_EXPORT std::optional<dead_owner> abandoned_at(
+    client& through, const std::string& path, saturating<std::chrono::nanoseconds> timeout = std::chrono::seconds{10});
+
 }  // namespace latchkey

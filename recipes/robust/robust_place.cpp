@@ -11,9 +11,6 @@
 namespace latchkey::detail {
 namespace {
 
-/// Of a record: two owners, whose labels may be in any encoding, and the names around them.
-constexpr std::size_t most_data = std::size_t{16} << 10;
-
 /// Until the deletion of an entry of this client has been answered.
 constexpr duration deletion_pause = std::chrono::milliseconds{20};
 
@@ -132,12 +129,12 @@ void robust_place::read_again() {
 
 void robust_place::read() {
   become(state::reading);
-  ask({.kind = operation::get, .path = path_, .most_data = most_data}, &robust_place::on_read);
+  ask(read_of_record(path_), &robust_place::on_read);
 }
 
 void robust_place::on_read(const reply& read) {
   if (is_lost(read.code)) return read_again();
-  const auto found = read_robust_record(read.data_size > read.data.size() ? std::string{} : read.data);
+  const auto found = read_robust_record(read);
   if (read.code == reply_code::ok && names(found, record_)) return be_named();
   uncertain_ = false;
   if (left_) return leave_at_last();

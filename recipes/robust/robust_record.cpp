@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <concepts>
 #include <limits>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,9 @@ namespace {
 
 using nlohmann::json;
 using std::chrono::milliseconds;
+
+/// Of a record: two owners, whose labels may be in any encoding, and the names around them.
+constexpr std::size_t most_data = std::size_t{16} << 10;
 
 constexpr std::string_view too_long = "held_too_long";
 
@@ -73,6 +77,14 @@ robust_record read_robust_record(std::string_view data) {
   if (const auto before = members.find("before"); before != members.end() && before->is_object())
     found.before = owner_of(*before);
   return found;
+}
+
+request read_of_record(std::string path) {
+  return {.kind = operation::get, .path = std::move(path), .most_data = most_data};
+}
+
+robust_record read_robust_record(const reply& answer) {
+  return read_robust_record(answer.data_size > answer.data.size() ? std::string_view{} : answer.data);
 }
 
 }  // namespace latchkey::detail

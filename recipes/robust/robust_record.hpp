@@ -10,6 +10,8 @@
 
 #include <latchkey/robust_mutex.hpp>
 
+#include "bridge/znodes.hpp"
+
 namespace latchkey::detail {
 
 /// The child of a lock path that is there while a `robust_mutex` is held, and after its owner has died. No name of a
@@ -37,5 +39,10 @@ struct robust_record {
 /// @param data of the node, by whomever it was written
 /// @returns what it says; what cannot be read is empty.
 robust_record read_robust_record(std::string_view data);
+
+/// @returns the request for it. @param path of the node
+request read_of_record(std::string path);
+/// @param answer to that, `ok`. @returns what it says; what is too long cannot be read.
+robust_record read_robust_record(const reply& answer);
 
 }  // namespace latchkey::detail

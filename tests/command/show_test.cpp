@@ -141,11 +141,32 @@ TEST_SUITE("show") {
   }
 
   TEST_CASE("the JSON of a queue has the names of contender's members") {
-    CHECK(json_of(with({billing()})) ==
-          R"({"path":"/locks/nightly","holders":1,"waiters":0,"contenders":[{"node":"_c_5f-lock-0000000041",)"
-          R"("what":"lock","holds":true,"label":"billing","host":"host3","pid":812,"since":"2023-11-14T22:13:20.000Z",)"
-          R"("session":"0x1000a2","permanent":false,"data":"{\"label\":\"billing\"}","data_cut":false}]})"
-          "\n");
+    CHECK(
+        json_of(with({billing()})) ==
+        R"({"path":"/locks/nightly","holders":1,"waiters":0,"contenders":[{"node":"_c_5f-lock-0000000041",)"
+        R"("what":"lock","holds":true,"label":"billing","host":"host3","pid":812,"since":"2023-11-14T22:13:20.000Z",)"
+        R"("session":"0x1000a2","permanent":false,"data":"{\"label\":\"billing\"}","data_cut":false}],"abandoned":null})"
+        "\n");
+  }
+
+  TEST_CASE("who has not unlocked a robust mutex is named below the queue") {
+    auto left = with({curator()});
+    left.abandoned = {.fence = {42, 1}, .label = "billing", .host = "host3", .pid = 812, .since = begin};
+    const auto text = text_of(left, begin + 1h);
+    CHECK(
+        text.ends_with("  NOT UNLOCKED by billing@host3 pid 812, who had it since 2023-11-14T22:13:20Z: what the lock "
+                       "protects may be half changed\n"));
+    const auto object = json::parse(json_of(left))["abandoned"];
+    CHECK(object["pid"] == 812);
+    CHECK(object["fence"] == to_string(latchkey::fencing_token{42, 1}));
+    CHECK_FALSE(object.contains("why"));
+    left.abandoned->why = latchkey::loss_reason::held_too_long;
+    CHECK(text_of(left, begin).find(" (held too long): what") != std::string::npos);
+    left.abandoned = latchkey::dead_owner{};
+    CHECK(text_of(left, begin).find("NOT UNLOCKED by somebody") != std::string::npos);
+    left.abandoned = {.label = "a\nb\x1b", .host = "\"h"};
+    CHECK(is_plain(text_of(left, begin)));
+    CHECK(json::parse(json_of(left))["abandoned"]["label"] == "a\nb\x1b");
   }
 
   TEST_CASE("a list has a line for each lock") {
@@ -181,11 +202,13 @@ TEST_SUITE("show") {
     const latchkey::leader_sighting ann{.known = true, .who = latchkey::leader{"ann", {0x2a, 1}}};
     const queue_change let_in{queue_change::kind::holds, billing(), 412ms};
     const circle two{{.id = 1, .holds = {{"/a", billing()}}, .waits = {{"/b", billing()}}}};
+    auto abandoned = with({billing()});
+    abandoned.abandoned = {.label = "billing", .why = latchkey::loss_reason::held_too_long};
     std::set<std::string> names;
     for (const auto& line :
-         {json_of(with({billing()})), json_of(listed_lock{{"/s", 3, true}, with({billing()})}),
-          json_of(latchkey::found_lock{}), json_of("/e", ann), json_of("/a", let_in, begin),
-          json_of_not_known("/a", begin), json_of(latchkey::sequencer{}, true), json_of_asking(queue{}, 1, true),
+         {json_of(abandoned), json_of(listed_lock{{"/s", 3, true}, with({billing()})}), json_of(latchkey::found_lock{}),
+          json_of("/e", ann), json_of("/a", let_in, begin), json_of_not_known("/a", begin),
+          json_of(latchkey::sequencer{}, true), json_of_asking(queue{}, 1, true),
           json_of_eviction("/a", billing(), true), json_of(two), json_of(finding{})}) {
       add_names(json::parse(line), names);
     }

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -242,6 +243,60 @@ TEST_SUITE("robust mutex") {
     all.join();
     CHECK(here.since() == counts{{"multi", 1}});
     CHECK(queued(path, 1));
+  }
+
+  TEST_CASE_FIXTURE(stage, "who does not take the lock sees a death, too, until it is in order") {
+    CHECK_FALSE(abandoned_at(here, path));
+    child_process dying{holder(2s)};
+    const auto who = started(dying);
+    CHECK_FALSE(abandoned_at(here, path));
+    dying.kill();
+    REQUIRE(queued(path, 0));
+    const auto dead = abandoned_at(here, path);
+    REQUIRE(dead);
+    CHECK(dead->pid == who.pid);
+    CHECK(to_string(dead->fence) == who.token);
+    lock.lock();
+    CHECK(abandoned_at(here, path) == dead);  // its owner was told
+    lock.unlock();
+    CHECK(abandoned_at(here, path) == dead);
+    lock.lock();
+    lock.recovered();
+    lock.unlock();
+    REQUIRE(queued(path, 0));
+    CHECK_FALSE(abandoned_at(here, path));
+  }
+
+  TEST_CASE_FIXTURE(stage, "a lock that passes on while it is asked for is not taken for that of a dead owner") {
+    client other{servers().connect_string(), quick(20s)};
+    robust_mutex theirs{other, path};
+    std::atomic<bool> over = false;
+    on_threads all;
+    const auto use = [&](robust_mutex& mine) {
+      while (!over) {
+        mine.lock();
+        mine.unlock();
+      }
+    };
+    all.start([&] { use(lock); });
+    all.start([&] { use(theirs); });
+    client asking{servers().connect_string(), quick(20s)};
+    for (int i = 0; i < 300; ++i) CHECK_FALSE(abandoned_at(asking, path));
+    over = true;
+    all.join();
+  }
+
+  TEST_CASE_FIXTURE(stage, "a record that nobody can read is that of somebody, and a bad path is refused") {
+    servers().create_all(path);
+    for (const std::string text : {"", "{", R"({"state":"held","node":"../x"})", R"({"state":"held","node":"a/b"})",
+                                   R"({"state":"held","node":"\u0000"})"}) {
+      CAPTURE(text);
+      servers().create_all(path + "/robust-owner");
+      servers().set(path + "/robust-owner", text);
+      CHECK(abandoned_at(here, path) == dead_owner{});
+      servers().remove(path + "/robust-owner");
+    }
+    CHECK(error_of([&] { abandoned_at(here, "no path"); }) == errc::bad_path);
   }
 
   TEST_CASE_FIXTURE(stage, "options that cannot be meant are refused") {
