@@ -47,10 +47,16 @@ std::string with_label(const std::string& samples, const std::string& label) {
   return all;
 }
 
+std::string_view name_of(outcome what) {
+  constexpr std::array<std::string_view, 9> names{"ended", "stopped", "conflict",  "lost",       "max-hold",
+                                                  "asked", "failed",  "cancelled", "not-started"};
+  return names.at(static_cast<std::size_t>(what));
+}
+
 }  // namespace
 
 std::string report_of(const run_result& what) {
-  nlohmann::json all{{"outcome", what.outcome},
+  nlohmann::json all{{"outcome", name_of(what.what)},
                      {"exit_code", what.exit_code},
                      {"path", printable(what.path)},
                      {"waited_ms", what.waited.count()},
@@ -71,7 +77,7 @@ std::string metrics_of(const run_result& what, const std::string& file, std::chr
     fmt::format_to(std::back_inserter(all), "latchkey_run_{}{} {}\n", name, labels, value);
   };
   add("exit_code", "Exit code of the last run.", what.exit_code);
-  add("outcome", "How the last run ended.", 1, fmt::format("{{outcome=\"{}\"}}", what.outcome));
+  add("outcome", "How the last run ended.", 1, fmt::format("{{outcome=\"{}\"}}", name_of(what.what)));
   add("wait_seconds", "Time that the last run waited for the lock.", seconds(what.waited));
   add("hold_seconds", "Time that the last run had the lock.", seconds(what.held));
   add("end_time_seconds", "When the last run ended, since 1970.", seconds(now.time_since_epoch()));
@@ -96,6 +102,16 @@ void write_file(const std::string& name, const std::string& text) {
     std::cerr << "latchkey: cannot write " << printable(name) << ": " << std::strerror(errno) << '\n';
     static_cast<void>(std::remove(other.c_str()));
   }
+}
+
+void write_results(const run_options& how, const run_result& what) {
+  if (!how.report.empty()) write_file(how.report, report_of(what));
+  if (how.textfile.empty()) return;
+  write_file(how.textfile, metrics_of(what, how.textfile, std::chrono::system_clock::now()));
+}
+
+void run_voice::operator()(bool always, const std::string& what) const {
+  if (always || verbose) std::cerr << "latchkey: " << what << '\n';
 }
 
 }  // namespace command

@@ -9,6 +9,10 @@
 
 namespace command {
 
+inline std::chrono::milliseconds in_milliseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time);
+}
+
 /// Without --session-timeout.
 inline constexpr std::chrono::milliseconds usual_timeout = std::chrono::seconds{10};
 
