@@ -111,12 +111,13 @@ class runner {
     if (loop_.signal() != 0) return cancel();
     if (!mine_.held) return not_taken();
     taken_ = boottime_clock::now();
+    path_ = mine_.path(how_);
     fence_ = mine_.held.fence();
     end_left_runs(how_);  // of those that had the lock when this one began to wait for it
     supervision command{how_, mine_.held, mine_.client->session_timeout(), foreground_, tree_, loop_, manager_, say_};
     try {
       if (!command.await_lease()) return lost_before_start(command);
-      if (!command.start(mine_.path(how_), environment())) return not_started(command);
+      if (!command.start(path_, environment())) return not_started(command);
     } catch (const latchkey::error&) {
       if (mine_.held) throw;
       return lost_before_start(command);  // between two looks
@@ -138,7 +139,7 @@ class runner {
       all += '\0';
     };
     const auto index = mine_.lock.index();
-    add("PATH", mine_.path(how_));
+    add("PATH", path_);
     add("FENCE", to_string(fence_));
     if (!how_.direct) add("SEQUENCER", to_string(latchkey::sequencer_of(mine_.held.grant())));  // it excludes datagrams
     if (index) add("INDEX", fmt::to_string(*index));
@@ -197,7 +198,7 @@ class runner {
     const bool was_taken = taken_ != time_point{};
     run_result all{.what = what_,
                    .exit_code = code,
-                   .path = was_taken ? mine_.path(how_) : how_.paths.front(),
+                   .path = was_taken ? path_ : how_.paths.front(),
                    .waited = in_milliseconds((was_taken ? taken_ : boottime_clock::now()) - begun_),
                    .held = in_milliseconds(held_for_),
                    .status = status_,
@@ -216,6 +217,7 @@ class runner {
   const run_voice say_;
 
   taken_lock mine_;
+  std::string path_;  // of the lock that is held, or was
   latchkey::fencing_token fence_{};
   time_point begun_{};
   time_point taken_{};

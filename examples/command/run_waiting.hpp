@@ -23,7 +23,7 @@ struct taken_lock {
   run_lock lock;
   latchkey::guard held;  ///< empty: it was not taken
 
-  /// @returns its path.
+  /// @pre held. @returns its path.
   const std::string& path(const run_options& how) const { return how.paths.at(lock.index().value_or(0)); }
 };
 
