@@ -68,13 +68,14 @@ struct robust_mutex_options {
 /// class, and whose deaths are not told. Keeps a node, `<path>/robust-owner`, while it is held and after a death. That node says
 /// who it was; to delete it by hand is to say that all is in order.
 ///
-/// Fairness, blocking, concurrency, lifetime: as for `mutex`. A place in the queue costs one write, and one round trip, more
-/// than that of a `mutex`; turns and the unlock cost nothing more. Callers who come back at once do not leave and queue again in
-/// one transaction, as those of a `mutex` do. `transaction::commit_and_release()` does not release it.
+/// Fairness, blocking, concurrency, lifetime: as for `mutex`. A place in the queue costs one write more than that of a `mutex`,
+/// and one round trip, but for a caller who comes back at once; turns and the unlock cost nothing more.
+/// `transaction::commit_and_release()` does not release it.
 ///
 /// Loss: as for `mutex`. Who loses the lock while holding it is a dead owner for the next one. So is who closes the client
 /// or destroys the lock object while holding it. An unlock whose transaction has not reached the ensemble when the session
-/// ends, as in an outage, is not known there, and is told as a death, too.
+/// ends, as in an outage, is not known there, and is told as a death, too; and so may be a call whose session ends in the last
+/// round trip before it would have had the lock, and a lock object whose place is lost between two of its callers.
 ///
 /// A whole program:
 /// @include after_a_death.cpp

@@ -117,6 +117,7 @@ void robust_place::on_written(const reply& written) {
 /// What has been sent may have had its effect.
 void robust_place::read_again() {
   if (how_ == patience::once && !left_) refuse();
+  if (left_ && core_->failed()) end();  // there will be no connection
   if (state_ == state::over) return;
   become(state::reading);
   connecting_ = core_->after_pause(repetition_pause, [weak = weak_from_this()] {
@@ -247,11 +248,18 @@ std::unique_ptr<kept_node> robust_place::leave_for_another(std::uint32_t turn, b
 
 void robust_place::leave_at_last() {
   const auto self = shared_from_this();
-  // The record has found the node that the entry is still looking for.
-  if (state_ == state::named && entry_->node().empty())
-    core_->reaper().remove(join(parent_of(path_), record_.node), farewell());
+  const bool is_named = state_ == state::named;
+  // The entry has left its node to us, or is still looking for it.
+  if (entry_->spared() || (is_named && entry_->node().empty()))
+    core_->reaper().remove(join(parent_of(path_), record_.node), is_named ? farewell() : std::vector<step>{});
   entry_->leave(closed_);
   end();
+}
+
+/// @returns whether its line is to be told: it has not let go of the place.
+bool robust_place::on_entry_over() {
+  if (!entry_->spared()) return end();
+  return std::exchange(left_, shared_from_this()) == nullptr;
 }
 
 /// Who goes in order, and was told of no death, leaves no record. An entry that stands again, in another session, has none: the
@@ -306,18 +314,18 @@ void robust_place::on_asked_to_release() {
 
 void robust_place::on_refused() {
   const auto self = shared_from_this();
-  if (end()) listener_->on_refused();
+  if (on_entry_over()) listener_->on_refused();
 }
 
 void robust_place::on_lost(loss_reason why) {
   const auto self = shared_from_this();
   const bool was_try = state_ != state::named && how_ == patience::once;
-  if (end()) was_try ? listener_->on_refused() : listener_->on_lost(why);
+  if (on_entry_over()) was_try ? listener_->on_refused() : listener_->on_lost(why);
 }
 
 void robust_place::on_failed(const failure& why) {
   const auto self = shared_from_this();
-  if (end()) listener_->on_failed(why);
+  if (on_entry_over()) listener_->on_failed(why);
 }
 
 }  // namespace latchkey::detail

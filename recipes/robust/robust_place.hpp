@@ -55,7 +55,8 @@ struct seen_death {
 /// | named    |                                          | granted, after a proof if none is fresh                      |
 /// | named    | the entry is let in with another node    | taking; its own former record is replaced without a word     |
 /// | named    | the entry stands again and is left       | over; the record, which may be another's by now, stays       |
-/// | any      | the entry is lost, refused or fails      | over                                                         |
+/// | any      | the entry is lost, refused or fails      | over; if a record of ours may be on its way, as for "leave", |
+/// |          |                                          | and the node of the entry is left to the place               |
 /// | any      | leave                                    | over; if a record of ours may be on its way, when that is    |
 /// |          |                                          | known: until then the place keeps itself                     |
 class robust_place final : public place, public place_listener, public conversation<robust_place> {
@@ -109,6 +110,7 @@ class robust_place final : public place, public place_listener, public conversat
   void on_failed(const failure& why) override;
   void on_asked_to_release() override;
   std::vector<step> last_words() const override;
+  std::string spared_node() const override { return uncertain_ ? record_.node : std::string{}; }
   std::vector<step> farewell() const;
   bool may_release() const noexcept override { return false; }
   pace* queue_pace() noexcept override { return listener_->queue_pace(); }
@@ -130,6 +132,7 @@ class robust_place final : public place, public place_listener, public conversat
   void refuse();
   void fail(reply_code code);
   void leave_at_last();
+  bool on_entry_over();
   bool end();
 
   const std::shared_ptr<client_core> core_;

@@ -105,7 +105,8 @@ void queue_entry::list_along() {
 /// @returns whether the entry has not been left
 bool queue_entry::on_created(std::uint64_t step, const std::string& prefix, reply& created) {
   if (step_ != step) {
-    if (created.code == reply_code::ok) core_->reaper().remove(std::move(created.path));
+    const bool is_mine = !spared() || last_component(created.path) != spared_;
+    if (created.code == reply_code::ok && is_mine) core_->reaper().remove(std::move(created.path));
     if (created.code == reply_code::unknown_outcome) core_->reaper().remove_unknown(*path_, prefix);
     return false;
   }

@@ -56,6 +56,8 @@ class place_listener {
   virtual void on_asked_to_release() {}
   /// @returns what goes along with the deletion of its node, which it is about to leave: see `reaper::remove`.
   virtual std::vector<step> last_words() const { return {}; }
+  /// @returns the name of a node that the place is not to delete when it ends, since its listener does.
+  virtual std::string spared_node() const { return {}; }
   /// @returns whether a transaction may delete its node.
   virtual bool may_release() const noexcept { return true; }
   /// A transaction that deletes its node is under way, or, if not `yes`, has not been applied.

@@ -183,6 +183,8 @@ void queue_entry::forget_predecessor() {
 
 /// Whatever there is of our node in this session is handed to the reaper. A create under way looks after itself.
 void queue_entry::release_node(bool closed) {
+  spared_ = listener_->spared_node();
+  if (spared() && last_component(node_) == spared_) return;
   bind_node(closed);
   if (replacement_) {  // one of the two is not there
     core_->reaper().remove_alone(*replacement_);

@@ -103,6 +103,8 @@ class queue_entry final : public place,
   void downgrade();
 
   bool granted() const noexcept { return state_ == state::granted; }
+  /// @returns whether it has ended, and has left its node, or one that is being made, to its listener.
+  bool spared() const noexcept { return !spared_.empty(); }
 
   /// @returns whether it will be granted once its node has been seen and the session proved alive.
   bool proving() const noexcept { return state_ == state::proving || state_ == state::confirming; }
@@ -255,6 +257,7 @@ class queue_entry final : public place,
   std::uint64_t observing_ = 0;
   std::uint64_t step_ = 0;  // counts what has been begun; answers to an earlier step are stale
 
+  std::string spared_;  // the name of a node that the listener deletes
   std::string prefix_;  // of our node's name, unique
   std::string node_;
   std::int64_t czxid_ = 0;  // of our tokens; 0: not known yet

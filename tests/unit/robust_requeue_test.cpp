@@ -160,6 +160,25 @@ TEST_SUITE("robust mutex") {
     }
   }
 
+  TEST_CASE("a client that is closed at any step while a call waits is no death, and leaves nothing") {
+    for (const bool at_once : {true, false}) {
+      for (int steps = 0; steps < 60; ++steps) {
+        CAPTURE(at_once);
+        CAPTURE(steps);
+        habitual_owner w;
+        w.leave();
+        if (!at_once) REQUIRE(w.queued(0));
+        const auto again = w.lock->enter(1, mode);
+        for (int i = 0; i < steps; ++i) w.time.step();
+        if (again->what != outcome::waiting) break;
+        w.one.close();
+        CHECK(w.ends(again, outcome::failed));
+        CHECK(w.queued(0));
+        CHECK_FALSE(w.told_to_other());
+      }
+    }
+  }
+
   TEST_CASE("whatever becomes of the record that is sent along, it is there once, and has the token of its owner") {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       for (const auto what : {request_kind{operation::transact}, request_kind::requeue}) {
