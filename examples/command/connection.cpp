@@ -278,10 +278,8 @@ std::unique_ptr<latchkey::client> connect(const settings& with, const budget& ti
   auto client = make_client(with, what);
   while (!client->wait_for_connection(std::min(time.left(), between_questions)) && !given_up()) {
     if (time.left() != std::chrono::nanoseconds::zero()) continue;
-    throw latchkey::error{
-        latchkey::errc::unreachable,
-        fmt::format("no server of {} has answered within {}; check the addresses, the servers and the network",
-                    printable(with.connect), age_of(with.timeout))};
+    if (const auto why = client->why_not_connected(); !why.empty())
+      throw latchkey::error{latchkey::errc::unreachable, why};
   }
   return client;
 }

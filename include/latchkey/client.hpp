@@ -86,6 +86,10 @@ class LATCHKEY_EXPORT client {
   /// @returns whether there is a connected session now.
   bool connected() const;
 
+  /// @returns why there is no connected session, and what to do, in words for a log or a page of health; empty while there is
+  /// one. Tells servers that accept connections and close them, as those without a quorum do, from silent ones.
+  std::string why_not_connected() const;
+
   /// @returns the session timeout that the ensemble agreed to; zero before the first connection.
   std::chrono::milliseconds session_timeout() const;
 

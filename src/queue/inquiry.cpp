@@ -174,12 +174,10 @@ void inquiry::end() {
   core_.monitor().wake({self, &point_});
 }
 
-std::vector<reply> all_answers(inquiry& over, const std::string& path) {
-  if (auto answers = over.answers()) return *std::move(answers);
-  throw error{
-      errc::unreachable,
-      "not all answers came in time; give it more time, or check the connect string, the servers and the network",
-      path};
+std::vector<reply> inquiry::all_answers() {
+  if (auto found = answers()) return *std::move(found);
+  const auto why = core_.monitor().run_unless_forked([this] { return core_.why_not_connected(); });
+  throw error{errc::unreachable, why.empty() ? "not all answers came in time; give it more time" : why, path_};
 }
 
 std::optional<std::vector<reply>> inquire(client_core& core, const std::string& path, std::vector<request> what,
@@ -197,7 +195,7 @@ std::vector<reply> inquire(client_core& core, const std::string& path, std::vect
   const auto asked = std::make_shared<inquiry>(core, path, std::move(what), missing);
   monitor.run([&] { asked->start(deadline_after(monitor.now(), timeout)); });
   asked->point()->wait();
-  return all_answers(*asked, path);
+  return asked->all_answers();
 }
 
 }  // namespace latchkey::detail

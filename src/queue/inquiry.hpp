@@ -50,6 +50,8 @@ class inquiry final : public session_observer, public std::enable_shared_from_th
   /// @pre it is over. Once. @returns the answers, in the order of the requests, each `ok`, `no_node`, or, if it is to be told, `no_permission`; nothing if it was cancelled, or
   /// not answered in time. @throws error not_authorized, closed, ...
   std::optional<std::vector<reply>> answers();
+  /// @returns as `answers`. @throws error unreachable (not all of them came in time), and as that
+  std::vector<reply> all_answers();
   /// Suspends the fiber, or blocks the thread, until it is over. @returns the answers
   std::optional<std::vector<reply>> wait() {
     point_.wait();
@@ -92,9 +94,6 @@ class inquiry final : public session_observer, public std::enable_shared_from_th
   std::optional<failure> failed_;
 };
 
-/// @returns the answers. @throws error unreachable (not all of them came in time)
-std::vector<reply> all_answers(inquiry& over, const std::string& path);
-
 /// An inquiry as a call that waits without a thread.
 template <class Outcome, class Convert>
 class inquiry_call final : public waiting_call<Outcome> {
@@ -115,7 +114,7 @@ class inquiry_call final : public waiting_call<Outcome> {
     return asked_->point();
   }
   void stop() override { asked_->cancel(); }
-  Outcome finish() override { return convert_(all_answers(*asked_, path_)); }
+  Outcome finish() override { return convert_(asked_->all_answers()); }
 
   const std::string path_;
   const duration timeout_;

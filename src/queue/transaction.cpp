@@ -106,7 +106,7 @@ class commit_call final : public waiting_call<commit_result> {
   }
   commit_result finish() override {
     if (commit_) return commit_->finish();
-    const bool committed = asked_ && all_answers(*asked_, marker_).back().code == reply_code::ok;
+    const bool committed = asked_ && asked_->all_answers().back().code == reply_code::ok;
     return {.what = committed ? commit_result::outcome::committed : commit_result::outcome::lock_lost};
   }
 

@@ -230,6 +230,10 @@ bool client::connected() const {
   return core_->monitor().run_unless_forked([this] { return core_->session().connected(); });
 }
 
+std::string client::why_not_connected() const {
+  return core_->monitor().run_unless_forked([this] { return core_->why_not_connected(); });
+}
+
 std::chrono::milliseconds client::session_timeout() const {
   return core_->monitor().run_unless_forked([this] { return core_->session().info().timeout; });
 }

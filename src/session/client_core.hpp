@@ -112,6 +112,8 @@ class client_core final : session_listener {
 
   /// @returns whether there was a connection, and is none now.
   bool is_cut_off() const noexcept { return session_.ever_connected() && !session_.connected(); }
+  /// @returns why there is no connection, and what to do; empty while there is one.
+  std::string why_not_connected() const;
   /// @returns why a try fails now: the outage has lasted too long for a `false`; nothing otherwise.
   std::optional<failure> unreachable() const;
   /// @returns whether a warning about `path` is the first.

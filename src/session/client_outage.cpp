@@ -12,9 +12,15 @@
 
 namespace latchkey::detail {
 
+std::string client_core::why_not_connected() const {
+  if (failed_) return failed_->what;
+  const auto lasted = outage_.lasted();
+  return lasted ? fmt::format("{}; {}", outage_.text(*lasted), advice()) : std::string{};
+}
+
 std::optional<failure> client_core::unreachable() const {
   if (!outage_.exceeded()) return std::nullopt;
-  return failure{errc::unreachable, fmt::format("{}; {}", outage_.text(*outage_.lasted()), advice()), {}};
+  return failure{errc::unreachable, why_not_connected(), {}};
 }
 
 void client_core::say_if_never_connected(const std::string& path) {
@@ -22,9 +28,9 @@ void client_core::say_if_never_connected(const std::string& path) {
   if (session_.ever_connected() || !lasted || *lasted < std::chrono::milliseconds{100}) return;
   if (std::exchange(said_never_connected_, true)) return;
   log(log_level::warning,
-      fmt::format("a call has ended before the client was ever connected, so it knows nothing of the lock; {}; {}; "
-                  "or call wait_for_connection() first",
-                  outage_.text(*lasted), advice()),
+      fmt::format("a call has ended before the client was ever connected, so it knows nothing of the lock; {}; or call "
+                  "wait_for_connection() first",
+                  why_not_connected()),
       {{"path", path}});
 }
 

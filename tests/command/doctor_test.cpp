@@ -92,7 +92,7 @@ TEST_CASE("doctor warns of servers that grant different session timeouts, and of
   other.kill(0);
   const examination again{{"--timeout", "2s"}, both};
   CAPTURE(json(again.all).dump(1));
-  CHECK(again.verdict_of("server " + other.connect_string(), "has answered within 2s") == "warning");
+  CHECK(again.verdict_of("server " + other.connect_string(), "has answered for 2.0 s") == "warning");
   CHECK(again.verdict_of("lock") == "ok");
   CHECK(again.how == "exit code 1");
 }

@@ -153,6 +153,25 @@ TEST_SUITE("refusals") {
     CHECK_FALSE(mentions(why_other, "maxClientCnxns"));
   }
 
+  TEST_CASE("servers without a quorum are told from servers that are down, by every call that needs an answer") {
+    ensemble all{{.servers = 3}};
+    client owner{all.connect_string(), quick(4s)};
+    REQUIRE(owner.wait_for_connection(patience()));
+    CHECK(owner.why_not_connected().empty());
+    all.kill(0);
+    all.kill(1);
+    CHECK(eventually([&] { return mentions(owner.why_not_connected(), "no quorum"); }));
+    const auto [code, why] = failure_of([&] { const queue_snapshot nothing{owner, "/q", 200ms}; });
+    CHECK(code == errc::unreachable);
+    CHECK(mentions(why, "no quorum"));
+    CHECK(mentions(why, all.connect_string()));
+    all.kill(2);
+    client lonely{all.connect_string(), quick(4s)};
+    CHECK(eventually([&] { return mentions(lonely.why_not_connected(), "check the connect string"); }));
+    owner.close();
+    CHECK(mentions(owner.why_not_connected(), "closed"));
+  }
+
   TEST_CASE("a server that demands authentication of a client without it fails its calls at once, with that cause") {
     ensemble server{{.servers = 1,
                      .config_lines = {"enforce.auth.enabled=true", "enforce.auth.schemes=sasl",
