@@ -58,11 +58,10 @@ bool queue_entry::requeue(std::unique_ptr<kept_node> former) {
 
 /// The transaction has made our node and deleted that of the former place, or has done nothing. If the two numbers
 /// follow on one another, but for those that its owner has used for other nodes, no contender has queued between the
-/// former grant and now: the former node was there all the
-/// time, so the parent is the same, and who was ahead of it had left. So this place is granted without a look, and is
-/// one more turn of the former one: of all other tokens the earlier ones are smaller, the later ones larger. If the
-/// number follows on that of the last who stood behind the former place when that was let in, none has come since then,
-/// and he is the one to wait for.
+/// former grant and now: the former node was there all the time, so the parent is the same, and who was ahead of it had
+/// left. So this place is granted without a look, and is one more turn of the former one: of all other tokens the
+/// earlier ones are smaller, the later ones larger. If the number follows on that of the last who stood behind the
+/// former place when that was let in, none has come since then, and he is the one to wait for.
 ///
 /// @param listed whether the answer to a list comes next
 void queue_entry::on_requeued(const kept_node& former, bool listed) {

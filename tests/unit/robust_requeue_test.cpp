@@ -16,6 +16,12 @@ struct habitual_owner : habitual<lock_family::robust> {
     leave();
     enter();
   }
+  /// So many steps later.
+  simulated_lock::call begin_to_enter(int steps) {
+    auto again = lock->enter(1, mode);
+    for (int i = 0; i < steps; ++i) time.step();
+    return again;
+  }
   /// The other one has it next. @returns whom it is told of
   std::optional<dead_owner> told_to_other() {
     REQUIRE(ends(other.enter(1, mode), outcome::granted));
@@ -149,8 +155,7 @@ TEST_SUITE("robust mutex") {
         CAPTURE(steps);
         habitual_owner w;
         w.leave();
-        const auto again = w.lock->enter(1, mode);
-        for (int i = 0; i < steps; ++i) w.time.step();
+        const auto again = w.begin_to_enter(steps);
         if (is_lost) w.one.connector().latest()->lose_connection();
         if (again->what == outcome::waiting) w.lock->cancel(again, mode);
         if (again->what == outcome::granted) w.leave();
@@ -168,8 +173,7 @@ TEST_SUITE("robust mutex") {
         habitual_owner w;
         w.leave();
         if (!at_once) REQUIRE(w.queued(0));
-        const auto again = w.lock->enter(1, mode);
-        for (int i = 0; i < steps; ++i) w.time.step();
+        const auto again = w.begin_to_enter(steps);
         if (again->what != outcome::waiting) break;
         w.one.close();
         CHECK(w.ends(again, outcome::failed));
@@ -207,8 +211,7 @@ TEST_SUITE("robust mutex") {
       habitual_owner w;
       const auto before = w.fence();
       w.leave();
-      const auto again = w.lock->enter(1, mode);
-      for (int i = 0; i < steps; ++i) w.time.step();
+      const auto again = w.begin_to_enter(steps);
       const bool is_granted = again->what == outcome::granted;
       const auto fence = is_granted ? w.fence() : fencing_token{};
       w.one.die();
