@@ -97,7 +97,7 @@ void robust_place::write(state how) {
               .mode = create_mode::persistent,
               .version = is_new ? -1 : version_};
   ask({.kind = operation::transact,
-       .steps = {{.what = step::operation::check, .path = join(parent_of(path_), record_.node)}, std::move(record)}},
+       .steps = {{.what = step::operation::check, .path = node_named(record_.node)}, std::move(record)}},
       &robust_place::on_written);
 }
 
@@ -159,7 +159,7 @@ bool robust_place::names(const robust_record& found, const robust_record& owner)
 /// An owner of this client may have unlocked: then the deletion of its record is on its way, though this entry has been let
 /// in.
 void robust_place::on_other(const robust_record& found, const node_stat& of) {
-  if (!found.node.empty() && core_->reaper().owes(join(parent_of(path_), found.node))) {
+  if (!found.node.empty() && core_->reaper().owes(node_named(found.node))) {
     become(state::pausing);
     return after(deletion_pause, [](robust_place& self) { self.write(state::taking); });
   }
@@ -251,7 +251,7 @@ void robust_place::leave_at_last() {
   const bool is_named = state_ == state::named;
   // The entry has left its node to us, or is still looking for it.
   if (entry_->spared() || (is_named && entry_->node().empty()))
-    core_->reaper().remove(join(parent_of(path_), record_.node), is_named ? farewell() : std::vector<step>{});
+    core_->reaper().remove(node_named(record_.node), is_named ? farewell() : std::vector<step>{});
   entry_->leave(closed_);
   end();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/checked_state.hpp"
+#include "base/path.hpp"
 #include "queue/queue_entry.hpp"
 #include "recipes/robust/robust_record.hpp"
 #include "session/conversation.hpp"
@@ -116,6 +117,8 @@ class robust_place final : public place, public place_listener, public conversat
   pace* queue_pace() noexcept override { return listener_->queue_pace(); }
   std::string record(std::string_view label, const rule& kind) const override { return listener_->record(label, kind); }
 
+  /// @returns the path of an entry of its lock.
+  std::string node_named(std::string_view name) const { return join(parent_of(path_), name); }
   void become(state next);
   void take(std::string_view node, fencing_token fence);
   void write(state how);
