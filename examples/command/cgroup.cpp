@@ -153,18 +153,19 @@ bool is_under_one_of(const std::vector<std::string>& paths, const std::filesyste
 
 /// Takes in those below that folder whose runs have gone, and that are not of another user.
 void find_left_groups(const std::filesystem::path& below, unsigned long names, const std::vector<std::string>& paths,
-                      folders& found) {
+                      left_groups which, folders& found) {
   for_each_folder(below, [&](const std::filesystem::path& each) {
     const auto who = parse(each.filename());
+    if (who && which == left_groups::with_processes && is_without_processes(each)) return;
     const bool is_left = who && who->names == names && !lives(*who) && is_mine(each);
     if (is_left && is_under_one_of(paths, each)) found.push_back(each);
-    find_left_groups(each, names, paths, found);
+    find_left_groups(each, names, paths, which, found);
   });
 }
 
-folders left_groups(const std::vector<std::string>& paths) try {
+folders find_left_groups(const std::vector<std::string>& paths, left_groups which) try {
   folders found;
-  find_left_groups(find_hierarchy().folder, namespace_of_processes(), paths, found);
+  find_left_groups(find_hierarchy().folder, namespace_of_processes(), paths, which, found);
   return found;
 } catch (const no_cgroup&) {
   return {};
@@ -218,10 +219,11 @@ void cgroup::kill() const noexcept { kill_by(killer_); }
 void cgroup::remove() const noexcept try { remove_below(name_); } catch (...) {  // the next run finds it
 }
 
-std::vector<std::string> end_left_cgroups(const std::vector<std::string>& paths, std::chrono::milliseconds most) {
+std::vector<std::string> end_left_cgroups(const std::vector<std::string>& paths, left_groups which,
+                                          std::chrono::milliseconds most) {
   constexpr auto pause = 1ms;
   const auto end = std::chrono::steady_clock::now() + most;
-  auto left = left_groups(paths);
+  auto left = find_left_groups(paths, which);
   while (!left.empty()) {
     for (const auto& each : left) kill_all_in(each);
     std::erase_if(left, [](const std::filesystem::path& each) {

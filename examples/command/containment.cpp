@@ -19,9 +19,9 @@ constexpr std::chrono::milliseconds patience_with_the_killed = std::chrono::seco
 
 }  // namespace
 
-void end_left_runs(const run_options& how) {
+void end_left_runs(const run_options& how, left_groups which) {
   if (how.where == containment::tree) return;
-  const auto left = end_left_cgroups(how.paths, patience_with_the_killed);
+  const auto left = end_left_cgroups(how.paths, which, patience_with_the_killed);
   if (left.empty()) return;
   throw std::runtime_error{fmt::format(
       "processes of a former run go on though they were killed: see cgroup.procs in {}", fmt::join(left, ", "))};

@@ -12,7 +12,7 @@ namespace command {
 
 /// Runs that were killed together with their guards have left processes that no lock covers. Those that are in a group are
 /// killed, and waited for. @throws std::runtime_error if they go on
-void end_left_runs(const run_options& how);
+void end_left_runs(const run_options& how, left_groups which);
 
 /// @returns nothing if the tree is not to be in one, or cannot be.
 /// @throws usage_error, std::runtime_error if it must be, and cannot

@@ -113,7 +113,7 @@ class runner {
     taken_ = boottime_clock::now();
     path_ = mine_.path(how_);
     fence_ = mine_.held.fence();
-    end_left_runs(how_);  // of those that had the lock when this one began to wait for it
+    end_left_runs(how_, left_groups::with_processes);  // of those that had the lock before this one
     supervision command{how_, mine_.held, mine_.client->session_timeout(), foreground_, tree_, loop_, manager_, say_};
     try {
       if (!command.await_lease()) return lost_before_start(command);
@@ -185,6 +185,7 @@ class runner {
     if (what_ == outcome::lost || mine_.held.grant().loss()) lost_ = command.why_lost();
     mine_.lock.conclude(status_ && *status_ == 0 && what_ == outcome::ended);
     mine_.held.release();
+    tree_.finish();  // the next run need not wait until the guard has gone
     if (what_ == outcome::lost) return static_cast<int>(exit_code::lost);
     if (what_ == outcome::max_hold) return static_cast<int>(exit_code::max_hold);
     if (!status_ || what_ == outcome::failed) {
@@ -286,7 +287,7 @@ run_end run_under_lock(settings with, const run_options& how) try {
   what.rest = how.rest;
   what.grace = how.grace.value_or(2s);
   what.priority = ::getpriority(PRIO_PROCESS, 0);
-  end_left_runs(how);
+  end_left_runs(how, left_groups::all);
   end_left_run_sessions(how.session_folder, how.paths, with);
   const auto session = run_session::make(how.session_folder, how.paths, with);
   if (session) with.session_file = session->file();

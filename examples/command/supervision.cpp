@@ -122,7 +122,6 @@ void supervision::run() {
     if (what_ == outcome::ended && !tree_.left_alone) what_ = outcome::failed;
     tree_.end();
   }
-  tree_.finish();
 }
 
 void supervision::tell_lease() {
@@ -210,6 +209,7 @@ void supervision::set(outcome why) {
 
 /// --hold-for, unless a signal wants it to end, or wanted the command to.
 void supervision::rest() {
+  if (how_.hold_for > 0ms) tree_.finish();
   const auto until = started_ + how_.hold_for;
   const auto is_over = [&] {
     if (asks_to_end(loop_.signal())) begin_to_stop();

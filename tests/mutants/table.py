@@ -259,5 +259,5 @@ mutants = (
     Mutant("the children of children are not killed", "examples/command/tree.cpp",
            "      at(child);\n      open.push_back(child);", "      at(child);"),
     Mutant("what runs have left is ended at the beginning alone", "examples/command/run.cpp",
-           "    end_left_runs(how_);  // of those that had the lock when this one began to wait for it\n", ""),
+           "    end_left_runs(how_, left_groups::with_processes);  // of those that had the lock before this one\n", ""),
 )
