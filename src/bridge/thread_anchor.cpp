@@ -40,7 +40,7 @@ constinit thread_local thread_anchor* anchor_here = nullptr;
 constinit thread_local bool anchor_is_gone = false;
 constinit thread_local std::uint64_t number_here = 0;  // of the fiber that the thread began with, if it has one
 
-std::atomic<std::uint64_t> last_number{0};
+std::atomic<std::uint64_t> last_fiber{0};
 
 /// A detached fiber may end when the anchor of its thread is gone, or just before the scheduler of a thread whose anchor
 /// goes later: those who have woken it leave that first.
@@ -117,12 +117,12 @@ class anchored_thread {
   const auto* const active = boost::fibers::context::active();
   const bool is_main = active == nullptr || active->is_context(boost::fibers::type::main_context);
   if (active == nullptr || (is_main && anchor_is_gone)) {
-    if (number_here == 0) number_here = ++last_number;
+    if (number_here == 0) number_here = ++last_fiber;
     return number_here;
   }
   anchor_of_this_thread();  // tells the end of the thread
   if (const auto* const known = identity().get()) return reinterpret_cast<std::uintptr_t>(known);
-  const std::uintptr_t number = ++last_number;
+  const std::uintptr_t number = ++last_fiber;
   living::all().add(number);
   identity().reset(reinterpret_cast<char*>(number));
   if (is_main) number_here = number;

@@ -144,7 +144,7 @@ bool queue_entry::take_number() {
   const auto number = kind_->number(last_component(node_));
   if (!number || *number > last_number) return false;
   if (neighbours_) neighbours_->enter(*this, *number, through());
-  if (auto* const others = peers()) others->add(std::string{last_component(node_)});
+  if (auto* const others = peers()) others->waiting().add(std::string{last_component(node_)});
   if (!std::exchange(queued_, true)) listener_->on_queued();
   return true;
 }

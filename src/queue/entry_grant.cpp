@@ -79,7 +79,7 @@ void queue_entry::on_unproved() {
 void queue_entry::grant() {
   become(state::granted);
   begin_to_hold(core_->monitor().now());
-  if (peers()) peers()->hold(std::string{last_component(node_)}, through().info().timeout / 8);
+  if (peers()) peers()->waiting().hold(std::string{last_component(node_)}, through().info().timeout / 8);
   listener_->on_granted();
 }
 

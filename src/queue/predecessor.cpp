@@ -14,7 +14,7 @@ predecessor::predecessor(client_core& core, follower& who, std::shared_ptr<const
 
 predecessor::~predecessor() {
   anew();
-  if (peers_ != nullptr && who_ != nullptr) peers_->unsubscribe(own_name());
+  if (peers_ != nullptr && who_ != nullptr) peers_->awaited().unsubscribe(own_name());
 }
 
 void predecessor::await() {
@@ -82,14 +82,16 @@ void predecessor::on_looked(const reply& listed, time_point asked) {
 // By datagram ----------
 
 /// @returns whether the release is expected soon, or else `on_no_release`.
-bool predecessor::subscribe() { return peers_ != nullptr && peers_->subscribe(*this, *path_, own_name(), name_); }
+bool predecessor::subscribe() {
+  return peers_ != nullptr && peers_->awaited().subscribe(*this, *path_, own_name(), name_);
+}
 
 /// Only data written by the creator of the node counts: others may be allowed to write but not to delete.
 void predecessor::learn(const reply& read) {
   if (peers_ == nullptr || who_ == nullptr || released_ || read.stat.version != 0) return;
   auto advert = read_advert(read.data);
   if (!advert) return;
-  peers_->learn(*path_, name_, std::move(*advert));
+  peers_->awaited().learn(*path_, name_, std::move(*advert));
   subscribe();
 }
 
@@ -110,7 +112,7 @@ void predecessor::on_no_release() {
 }
 
 void predecessor::see_off() {
-  peers_->unsubscribe(own_name());
+  peers_->awaited().unsubscribe(own_name());
   who_ = nullptr;
   ++peers_->counts().admitted;
   peers_->departures().expect(*path_, name_, core().session().info().timeout / 8,

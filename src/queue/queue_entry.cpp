@@ -218,7 +218,7 @@ void queue_entry::forget_node() {
 bool queue_entry::tell_peers(bool closed) {
   const bool tells = closed && state_ == state::granted && kind_->exclusive() && !replacement_ && !releasing_ &&
                      !followed() && !core_->reaper().owes_bound(*path_);
-  return tells && peers() && peers()->tell(std::string{last_component(node_)});
+  return tells && peers() && peers()->waiting().tell(std::string{last_component(node_)});
 }
 
 /// @pre the reaper gets the node

@@ -115,6 +115,16 @@ struct first_run {
     REQUIRE(guard > 0);
   }
 
+  /// Returns when another run waits behind this one. On a busy machine this one may lose its lock before that: then the
+  /// fault comes too late, but the order of the lines counts all the same.
+  void await_the_next(client& by) {
+    REQUIRE(eventually([&] { return contenders_at(by, path) == 2 || written.writers().size() == 2; }));
+    if (written.writers().size() == 1) return;
+    MESSAGE("lost before the fault");
+    lost_before = true;
+  }
+  void check_end(const std::string& expected) { CHECK(first.end() == (lost_before ? "exit code 75" : expected)); }
+
   /// Neither has time to kill what is left. (A stopped guard goes on once its runner is dead: its group is an orphan.)
   void kill_both() {
     ::kill(first.pid(), SIGSTOP);
@@ -131,6 +141,7 @@ struct first_run {
   const arguments command{LATCHKEY_SCRIBE, file};
   run first;
   int guard = 0;
+  bool lost_before = false;
 };
 
 }  // namespace
@@ -141,7 +152,7 @@ TEST_SUITE("latchkey run under faults") {
     const int main_process = w.first.pid();
     run second{run_at(w.path, {"--contain", "tree"}, w.command)};  // its own session outlives a busy machine
     client owner{servers().connect_string(), quiet()};
-    REQUIRE(eventually([&] { return contenders_at(owner, w.path) == 2; }));
+    w.await_the_next(owner);
 
     std::string expected = "exit code 75";
     SUBCASE("its client is cut off") { w.network.black_hole(); }
@@ -183,7 +194,7 @@ TEST_SUITE("latchkey run under faults") {
     const auto gap = w.written.least_gap();
     MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
     CHECK(gap > 0);
-    CHECK(w.first.end() == expected);
+    w.check_end(expected);
     second.signal(SIGTERM);  // the scribe ignores it
     w.network.heal();
     const queue_snapshot seen{owner, w.path};
@@ -201,7 +212,7 @@ TEST_SUITE("latchkey run under faults") {
     std::string expected = "signal 9";
     SUBCASE("while the next waits") {
       second.emplace(run_at(w.path, {}, w.command));
-      REQUIRE(eventually([&] { return contenders_at(owner, w.path) == 2; }));
+      w.await_the_next(owner);
       w.kill_both();
     }
     SUBCASE("before the next begins to wait") {
@@ -238,7 +249,7 @@ TEST_SUITE("latchkey run under faults") {
     const auto gap = w.written.least_gap();
     MESSAGE("the last line of the first is older than the first of the second by " << gap / 1000 << " us");
     CHECK(gap > 0);
-    CHECK(w.first.end() == expected);
+    w.check_end(expected);
     const queue_snapshot seen{owner, w.path};
     for (const auto& who : seen.contenders()) evict(owner, w.path, who.node);
     CHECK(second->end() == "exit code 75");

@@ -143,7 +143,7 @@ TEST_SUITE("direct hand-off") {
     w.time.run_for(1s);
     CHECK(w.counts(w.two).given_up == 1);
     CHECK(told() == 1);
-    w.time.run_for(detail::peers::silent_for);  // one that waits on asks again
+    w.time.run_for(detail::awaited_peers::silent_for);  // one that waits on asks again
     CHECK(w.counts(w.two).given_up == 2);
     CHECK(told() == 2);
   }

@@ -19,7 +19,7 @@ TEST_SUITE("peers") {
     w.subscribe();
     w.deliver();
     CHECK(w.who.told.empty());
-    w.holder.all->tell(w.first);
+    w.holder.all->waiting().tell(w.first);
     const auto sent = w.holder.port->sent;
     REQUIRE(sent.size() == 1);
     w.deliver();
@@ -30,12 +30,12 @@ TEST_SUITE("peers") {
 
   TEST_CASE("a late subscriber is told at once, within a minute") {
     two_clients w;
-    w.holder.all->tell(w.first);
+    w.holder.all->waiting().tell(w.first);
     w.holder.all->remove(w.first);
     w.subscribe();
     w.deliver();
     CHECK(w.who.told.size() == 1);
-    w.now += peers::closed_for - 1ms;
+    w.now += waiting_peers::closed_for - 1ms;
     w.subscribe();
     w.deliver();
     CHECK(w.who.told.size() == 2);
@@ -46,18 +46,18 @@ TEST_SUITE("peers") {
   }
 
   TEST_CASE("a late subscriber is told of the last 64 releases only") {
-    for (const auto others : {peers::most_closed - 1, peers::most_closed}) {
+    for (const auto others : {waiting_peers::most_closed - 1, waiting_peers::most_closed}) {
       two_clients w;
-      w.holder.all->tell(w.first);
+      w.holder.all->waiting().tell(w.first);
       w.holder.all->remove(w.first);
       for (int i = 10; i < 10 + static_cast<int>(others); ++i) {
-        w.holder.all->add(entry(i));
-        w.holder.all->tell(entry(i));
+        w.holder.all->waiting().add(entry(i));
+        w.holder.all->waiting().tell(entry(i));
         w.holder.all->remove(entry(i));
       }
       w.subscribe();
       w.deliver();
-      CHECK(w.who.told.size() == (others < peers::most_closed ? 1 : 0));
+      CHECK(w.who.told.size() == (others < waiting_peers::most_closed ? 1 : 0));
     }
   }
 
@@ -74,31 +74,31 @@ TEST_SUITE("peers") {
 
   TEST_CASE("the advert of one entry applies to all entries of its client and path, and to no others") {
     two_clients w;
-    w.waiter.all->subscribe(w.who, "/q", w.second, w.first);
+    w.waiter.all->awaited().subscribe(w.who, "/q", w.second, w.first);
     CHECK(w.waiter.port->sent.empty());
-    w.waiter.all->learn("/q", w.first, *w.holder.all->advert(prefix));
-    w.holder.all->add(entry(3));
-    w.waiter.all->subscribe(w.who, "/q", entry(4), entry(3));
+    w.waiter.all->awaited().learn("/q", w.first, *w.holder.all->advert(prefix));
+    w.holder.all->waiting().add(entry(3));
+    w.waiter.all->awaited().subscribe(w.who, "/q", entry(4), entry(3));
     CHECK(w.waiter.port->sent.size() == 1);
-    w.waiter.all->learn("/q", entry(3), *w.holder.all->advert(prefix));
-    w.waiter.all->subscribe(w.who, "/q", entry(4), entry(3));
+    w.waiter.all->awaited().learn("/q", entry(3), *w.holder.all->advert(prefix));
+    w.waiter.all->awaited().subscribe(w.who, "/q", entry(4), entry(3));
     CHECK(w.waiter.port->sent.size() == 1);  // it is the same
-    w.waiter.all->learn("/q", entry(3), {"holder, moved", w.holder.all->advert(prefix)->key});
-    w.waiter.all->subscribe(w.who, "/q", entry(4), entry(3));
+    w.waiter.all->awaited().learn("/q", entry(3), {"holder, moved", w.holder.all->advert(prefix)->key});
+    w.waiter.all->awaited().subscribe(w.who, "/q", entry(4), entry(3));
     CHECK(w.waiter.port->sent.size() == 2);
     w.waiter.port->sent.clear();
-    w.waiter.all->subscribe(w.who, "/r", entry(5), entry(3));  // others may create entries there
+    w.waiter.all->awaited().subscribe(w.who, "/r", entry(5), entry(3));  // others may create entries there
     CHECK(w.waiter.port->sent.empty());
     const auto name_at = [](client& of, const char* path) { return "_c_" + of.all->unique_id(path) + "-lock-"; };
     const auto one = name_at(w.holder, "/a");
     CHECK(one != name_at(w.holder, "/a"));
     CHECK(w.holder.all->advert(one) == w.holder.all->advert(name_at(w.holder, "/a")));
     CHECK_FALSE(w.holder.all->advert(one) == w.holder.all->advert(name_at(w.holder, "/b")));
-    w.waiter.all->learn("/q", one + "0000000001", *w.holder.all->advert(one));
+    w.waiter.all->awaited().learn("/q", one + "0000000001", *w.holder.all->advert(one));
     w.waiter.port->sent.clear();
-    w.waiter.all->subscribe(w.who, "/q", entry(9), name_at(w.holder, "/a") + "0000000008");
+    w.waiter.all->awaited().subscribe(w.who, "/q", entry(9), name_at(w.holder, "/a") + "0000000008");
     CHECK(w.waiter.port->sent.size() == 1);
-    w.waiter.all->subscribe(w.who, "/q", entry(9), name_at(w.waiter, "/a") + "0000000008");
+    w.waiter.all->awaited().subscribe(w.who, "/q", entry(9), name_at(w.waiter, "/a") + "0000000008");
     CHECK(w.waiter.port->sent.size() == 1);
   }
 
@@ -110,14 +110,14 @@ TEST_SUITE("peers") {
     w.ask();
     w.advance(1s);
     CHECK(w.waiter.all->counts().given_up == 0);
-    w.holder.all->add(w.first);
-    w.holder.all->tell(w.first);
+    w.holder.all->waiting().add(w.first);
+    w.holder.all->waiting().tell(w.first);
     w.deliver();
     CHECK(w.who.told.size() == 1);
   }
 
   TEST_CASE("the last 64 early subscribers are kept") {
-    for (const auto others : {peers::most_early - 1, peers::most_early}) {
+    for (const auto others : {waiting_peers::most_early - 1, waiting_peers::most_early}) {
       two_clients w;
       w.holder.all->remove(w.first);
       w.subscribe();
@@ -127,10 +127,10 @@ TEST_SUITE("peers") {
         w.subscribe(w.who, number + 1, entry(number));
       }
       w.deliver();
-      w.holder.all->add(w.first);
-      w.holder.all->tell(w.first);
+      w.holder.all->waiting().add(w.first);
+      w.holder.all->waiting().tell(w.first);
       w.deliver();
-      CHECK(w.who.told.size() == (others < peers::most_early ? 1 : 0));
+      CHECK(w.who.told.size() == (others < waiting_peers::most_early ? 1 : 0));
     }
   }
 
@@ -141,21 +141,21 @@ TEST_SUITE("peers") {
       w.holder.all->remove(w.first);
       w.subscribe();
       w.deliver();
-      w.advance(late ? peers::early_for : peers::early_for - 1s);
-      w.holder.all->add(w.first);
-      CHECK(w.holder.all->tell(w.first) == !late);
+      w.advance(late ? waiting_peers::early_for : waiting_peers::early_for - 1s);
+      w.holder.all->waiting().add(w.first);
+      CHECK(w.holder.all->waiting().tell(w.first) == !late);
     }
     two_clients w;
     w.holder.all->remove(w.first);
     w.subscribe();
     w.deliver();
-    for (std::size_t i = 0; i < peers::most_early; ++i) {
-      w.waiter.all->unsubscribe(entry(11));
+    for (std::size_t i = 0; i < waiting_peers::most_early; ++i) {
+      w.waiter.all->awaited().unsubscribe(entry(11));
       w.subscribe(w.who, 11, entry(10));
       w.deliver();
     }
-    w.holder.all->add(w.first);
-    CHECK(w.holder.all->tell(w.first));
+    w.holder.all->waiting().add(w.first);
+    CHECK(w.holder.all->waiting().tell(w.first));
   }
 
   TEST_CASE("a waiter learns that it is next from the answer, or from the grant after a long wait") {
@@ -163,10 +163,10 @@ TEST_SUITE("peers") {
     w.subscribe();
     w.ask();
     w.advance(990ms);
-    w.holder.all->hold(w.first, 1s);
+    w.holder.all->waiting().hold(w.first, 1s);
     CHECK(w.holder.port->sent.empty());  // its lease is fresh
     w.advance(1ms);
-    w.holder.all->hold(w.first, 1s);
+    w.holder.all->waiting().hold(w.first, 1s);
     w.deliver();
     CHECK(w.who.next == 1);
     w.subscribe();
@@ -184,7 +184,7 @@ TEST_SUITE("peers") {
     w.subscribe(fifth, 5, w.first);
     w.deliver();
     w.holder.port->receive("waiter", late.front().bytes);  // a replay
-    w.holder.all->tell(w.first);
+    w.holder.all->waiting().tell(w.first);
     w.deliver();
     CHECK(w.who.told.empty());
     CHECK(fifth.told.size() == 1);
@@ -194,11 +194,11 @@ TEST_SUITE("peers") {
     two_clients w;
     w.subscribe(1);
     w.deliver();
-    w.waiter.all->learn("/q", w.first, {"holder", {}});
-    w.waiter.all->subscribe(w.who, "/q", entry(2), w.first);
+    w.waiter.all->awaited().learn("/q", w.first, {"holder", {}});
+    w.waiter.all->awaited().subscribe(w.who, "/q", entry(2), w.first);
     w.deliver();
     CHECK(w.holder.port->sent.empty());
-    w.holder.all->tell(w.first);
+    w.holder.all->waiting().tell(w.first);
     w.deliver();
     CHECK(w.who.told.empty());
   }
@@ -207,7 +207,7 @@ TEST_SUITE("peers") {
     two_clients w;
     w.subscribe();
     w.deliver();
-    w.holder.all->tell(w.first);
+    w.holder.all->waiting().tell(w.first);
     const auto of_first = w.holder.port->sent.front();
     w.holder.port->sent.clear();
     SUBCASE("subscribed anew") {
@@ -219,7 +219,7 @@ TEST_SUITE("peers") {
       w.waiter.port->receive("holder", of_first.bytes);
     }
     SUBCASE("waits no more") {
-      w.waiter.all->unsubscribe(w.second);
+      w.waiter.all->awaited().unsubscribe(w.second);
       w.waiter.port->receive("holder", of_first.bytes);
     }
     SUBCASE("of another key") {
@@ -254,10 +254,10 @@ TEST_SUITE("peers") {
     CHECK(sent.size() == 3);
     w.subscribe(4);
     CHECK(sent.size() == 3);
-    w.advance(peers::silent_for - 979ms);
+    w.advance(awaited_peers::silent_for - 979ms);
     CHECK(sent.size() == 5);  // by both, of which one has to wait no longer
     w.deliver();
-    w.holder.all->tell(w.first);
+    w.holder.all->waiting().tell(w.first);
     w.deliver();
     CHECK(w.who.told.size() == 1);
   }
@@ -281,7 +281,7 @@ TEST_SUITE("peers") {
     w.advance(1s);
     CHECK(w.waiter.port->sent.size() == 1);
     w.deliver();
-    w.holder.all->tell(w.first);
+    w.holder.all->waiting().tell(w.first);
     w.deliver();
     CHECK(w.who.told.size() == 1);
     CHECK_FALSE(w.waiter.own.next_timer());

@@ -76,18 +76,18 @@ struct two_clients {
   const std::string first = entry(1);
   const std::string second = entry(2);
 
-  two_clients() { holder.all->add(first); }
+  two_clients() { holder.all->waiting().add(first); }
   bool subscribe(int number = 2) { return subscribe(who, number, first); }
   bool subscribe(listener& by, int number, const std::string& ahead) {
-    waiter.all->unsubscribe(entry(number));
-    waiter.all->learn("/q", ahead, *holder.all->advert(prefix));
-    return waiter.all->subscribe(by, "/q", entry(number), ahead);
+    waiter.all->awaited().unsubscribe(entry(number));
+    waiter.all->awaited().learn("/q", ahead, *holder.all->advert(prefix));
+    return waiter.all->awaited().subscribe(by, "/q", entry(number), ahead);
   }
   /// In time, so the next release of the holder is expected.
   void be_told() {
     subscribe();
     deliver();
-    holder.all->tell(first);
+    holder.all->waiting().tell(first);
     deliver();
   }
   void advance(duration time) {
