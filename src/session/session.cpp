@@ -122,7 +122,6 @@ void session::close(std::function<void()> on_closed) {
   connected_ = false;
   answer_everything(reply_code::session_over);
   watches_.clear();
-  watched_bytes_ = 0;
   if (!handle_) return void(monitor_.in(0ns, std::move(on_closed)));
   connector_.retire(std::move(handle_), [this, on_closed = std::move(on_closed)] { monitor_.run(on_closed); });
 }
@@ -270,7 +269,6 @@ void session::end(session_end why, std::vector<std::string> without) {
   if (handle_) connector_.retire(std::move(handle_), [] {});
   answer_everything(reply_code::session_over);
   watches_.clear();
-  watched_bytes_ = 0;
   if (listener_.on_session_over(why) && !closing_) open();
 }
 

@@ -12,7 +12,6 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +25,7 @@
 #include "session/second_handle.hpp"
 #include "session/silence.hpp"
 #include "session/size_question.hpp"
+#include "session/watch_table.hpp"
 
 namespace latchkey::detail {
 
@@ -54,20 +54,12 @@ class session_listener {
 /// which a release would be noticed late may use more, and those that only tell more may use less.
 enum class watch_room : std::size_t { spare = 1, own = 2, needed = 3 };
 
-/// Names a watch for `session::forget`. A default-constructed one names none.
-struct watch_id {
-  std::string path;
-  std::uint64_t number = 0;
-};
-
 /// Holds the current session: opens it, limits the requests in flight, answers those that the loss of a connection has
 /// left open, routes watches, and frees stuck requests. Begins a new session after an expiry, when a server refuses the
 /// session timeout that others may accept or makes it longer, and when no connection brings an answer (`silence`). The
 /// entry points of the listener take the monitor.
 class session final : connector_listener {
  public:
-  using watch_callback = std::function<void(watch_event)>;
-
   /// @param least_timeout a session with a shorter timeout is of no use
   /// @param bytes_of_acl of each node that is created
   session(monitor& own, connector& opener, std::chrono::milliseconds timeout, session_listener& listener,
@@ -101,12 +93,12 @@ class session final : connector_listener {
   /// @returns how many requests have no answer yet, those included that wait to be sent.
   std::size_t unanswered() const noexcept { return queue_.under_way() + queue_.waiting(); }
   /// @returns the paths of the watches that are not forgotten.
-  std::vector<std::string> watched_paths() const;
+  std::vector<std::string> watched_paths() const { return watches_.paths(); }
   /// @returns whether that path may be watched: the list of watches, which is sent at each connection, must stay below
   /// what servers take (`jute.maxbuffer`).
   bool may_watch(const std::string& path, watch_room room = watch_room::own) const noexcept {
     const auto most = std::max(least_watched, limit_.most(most_watched)) / 2 * static_cast<std::size_t>(room);
-    return watched_bytes_ + bytes_in_list(path) <= most || watches_.contains(path);
+    return watches_.bytes() + watch_table::bytes_of(path) <= most || watches_.contains(path);
   }
   /// @returns whether a request has been answered since the last connect. By then every event of a watched node during
   /// the outage has been told; until then they are told in no order.
@@ -128,11 +120,10 @@ class session final : connector_listener {
 
   /// As `submit`, for a request with `watch`. `on_watch` runs at most once: when what was asked for, the
   /// children or the data, changes. It is forgotten with the session, and when the answer is not ok.
-  watch_id submit(request what, reply_callback on_reply, watch_callback on_watch, urgency how = urgency::call);
+  watch_id submit(request what, reply_callback on_reply, watch_table::callback on_watch, urgency how = urgency::call);
 
-  /// The callback will not run any more. The watch itself stays with the C client until its node changes: removing one
-  /// is broken there. So it goes on to count in `may_watch`.
-  void forget(watch_id& watch);
+  /// The callback will not run any more. The path goes on to count in `may_watch`.
+  void forget(watch_id& watch) { watches_.forget(watch); }
 
  private:
   /// From so many on the session, not a server, is suspected.
@@ -160,12 +151,6 @@ class session final : connector_listener {
     request_shape shape{};
 
     bool is_stale() const { return on_reply.is_stale(); }
-  };
-  struct watcher {
-    std::uint64_t number;
-    bool of_children;         // or of the data
-    watch_callback on_watch;  // empty: forgotten, and the C client may have it
-    bool armed = false;       // an event that comes before the answer to our own request speaks of a time before it
   };
 
   void on_opening(std::uint64_t epoch) override;
@@ -208,15 +193,6 @@ class session final : connector_listener {
   void answer(pending& request, reply& with);
   void answer_refused(std::uint64_t before);
   void answer_after_end(pending& request, session_end why);
-  void arm(const watch_id& watch);
-  using watched_paths_table = std::unordered_map<std::string, std::vector<watcher>>;
-  /// What a path adds to the list of watches.
-  static std::size_t bytes_in_list(const std::string& path) noexcept { return path.size() + 4; }
-  /// Ends a watch that the C client does not have.
-  void erase(const watch_id& watch);
-  /// One that is forgotten serves no purpose beside another: the C client has one of each kind.
-  void merge_forgotten(std::vector<watcher>& watchers);
-  void erase_watched(watched_paths_table::iterator path);
   pending take(std::uint64_t id);
   void answer_everything(reply_code code);
   void watch_over_requests();
@@ -276,9 +252,7 @@ class session final : connector_listener {
   timer_id overseer_;
   time_point last_nudge_{};
 
-  std::unordered_map<std::string, std::vector<watcher>> watches_;
-  std::size_t watched_bytes_ = 0;  // the length of all watched paths together
-  std::uint64_t last_watch_ = 0;
+  watch_table watches_;
 };
 
 }  // namespace latchkey::detail

@@ -154,16 +154,16 @@ void session::heard_something() {
 
 /// Its nodes stay until it has expired: there is no connection on which to end it.
 void session::give_up() {
-  const bool watches_much = watched_bytes_ > least_watched;
+  const bool watches_much = watches_.bytes() > least_watched;
   log(log_level::error,
       watches_much
           ? "the session connected again and again without an answer to any request, probably because the list of its "
             "watches exceeds jute.maxbuffer of the servers; beginning a new one"
           : "the session connected again and again without an answer to any request, probably because one exceeds "
             "jute.maxbuffer of the servers; beginning a new one",
-      {{"session", session_name(info_.id)}, {"connections", silence_.connections()}, {"bytes", watched_bytes_}});
+      {{"session", session_name(info_.id)}, {"connections", silence_.connections()}, {"bytes", watches_.bytes()}});
   if (watches_much) {
-    limit_.ask(bytes_of_list + watched_bytes_);
+    limit_.ask(bytes_of_list + watches_.bytes());
     ask_for_limit();
   }
   end(session_end::expired);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is under way in a session: requests in their order, watches, and what has got stuck.
+/// What is under way in a session: requests in their order, and what has got stuck.
 
 #include <algorithm>
 #include <numeric>
@@ -39,11 +39,6 @@ std::size_t bytes_of(const std::vector<std::string>& names) {
                          [](std::size_t sum, const std::string& each) { return sum + bytes_of_length + each.size(); });
 }
 
-/// Data and children of a path are watched apart, and both end with it.
-bool concerns(watch_event event, bool of_children) {
-  return event == watch_event::deleted || (event == watch_event::children_changed) == of_children;
-}
-
 }  // namespace
 
 void session::submit(request what, reply_callback on_reply, urgency how) {
@@ -51,61 +46,13 @@ void session::submit(request what, reply_callback on_reply, urgency how) {
   send_in_turn({std::move(what), std::move(on_reply), {}, how, shape});
 }
 
-watch_id session::submit(request what, reply_callback on_reply, watch_callback on_watch, urgency how) {
-  watch_id watch{what.path, ++last_watch_};
-  const auto [at, is_new] = watches_.try_emplace(what.path);
-  if (is_new) watched_bytes_ += bytes_in_list(what.path);
-  at->second.push_back({watch.number, what.kind == operation::children, std::move(on_watch)});
+watch_id session::submit(request what, reply_callback on_reply, watch_table::callback on_watch, urgency how) {
+  auto watch = watches_.add(what.path, what.kind == operation::children, std::move(on_watch));
   what.watch = true;
   watched_ = true;
   const auto shape = shape_of(what, bytes_of_acl_);
   send_in_turn({std::move(what), std::move(on_reply), watch, how, shape});
   return watch;
-}
-
-void session::forget(watch_id& watch) {
-  const auto number = std::exchange(watch.number, 0);
-  if (number == 0) return;
-  const auto at = watches_.find(watch.path);
-  if (at == watches_.end()) return;
-  for (auto& each : at->second) {
-    if (each.number == number) each.on_watch = nullptr;
-  }
-  merge_forgotten(at->second);
-}
-
-void session::erase(const watch_id& watch) {
-  const auto at = watches_.find(watch.path);
-  if (watch.number == 0 || at == watches_.end()) return;
-  std::erase_if(at->second, [&](const watcher& each) { return each.number == watch.number; });
-  if (at->second.empty()) erase_watched(at);
-}
-
-void session::merge_forgotten(std::vector<watcher>& watchers) {
-  const auto is_spare = [&](const watcher& one) {
-    return one.armed && !one.on_watch && std::any_of(watchers.begin(), watchers.end(), [&](const watcher& other) {
-             return other.armed && other.of_children == one.of_children && other.number > one.number;
-           });
-  };
-  // One by one: two that are forgotten must not end one another.
-  for (auto spare = std::find_if(watchers.begin(), watchers.end(), is_spare); spare != watchers.end();
-       spare = std::find_if(watchers.begin(), watchers.end(), is_spare)) {
-    watchers.erase(spare);
-  }
-}
-
-std::vector<std::string> session::watched_paths() const {
-  std::vector<std::string> paths;
-  const auto is_wanted = [](const watcher& each) { return static_cast<bool>(each.on_watch); };
-  for (const auto& [path, watchers] : watches_) {
-    if (std::any_of(watchers.begin(), watchers.end(), is_wanted)) paths.push_back(path);
-  }
-  return paths;
-}
-
-void session::erase_watched(watched_paths_table::iterator path) {
-  watched_bytes_ -= bytes_in_list(path->first);
-  watches_.erase(path);
 }
 
 /// T/24 is what a lease leaves for round trips.
@@ -171,7 +118,7 @@ void session::send_waiting() {
 void session::not_sent(waiting& what, reply_code code) {
   reply with;
   with.code = code;
-  erase(what.watch);
+  watches_.erase(what.watch);
   what.on_reply(with);
 }
 
@@ -233,21 +180,11 @@ void session::answer_refused(std::uint64_t before) {
 
 void session::answer(pending& request, reply& with) {
   if (with.code == reply_code::ok) {
-    arm(request.watch);
+    watches_.arm(request.watch);
   } else {
-    erase(request.watch);
+    watches_.erase(request.watch);
   }
   request.on_reply(with);
-}
-
-void session::arm(const watch_id& watch) {
-  if (watch.number == 0) return;
-  const auto at = watches_.find(watch.path);
-  if (at == watches_.end()) return;  // forgotten meanwhile
-  for (auto& each : at->second) {
-    if (each.number == watch.number) each.armed = true;
-  }
-  merge_forgotten(at->second);
 }
 
 void session::answer_everything(reply_code code) {
@@ -275,21 +212,7 @@ void session::on_watch(std::uint64_t epoch, watch_event event, std::string_view 
   monitor_.run([&] {
     if (epoch != epoch_) return;
     heard_something();
-    const std::string key{path};
-    // One by one: a callback may forget the watch of another.
-    for (const auto last = last_watch_;;) {
-      const auto at = watches_.find(key);
-      if (at == watches_.end()) return;
-      auto& watchers = at->second;
-      const auto next = std::find_if(watchers.begin(), watchers.end(), [&](const watcher& each) {
-        return each.armed && each.number <= last && concerns(event, each.of_children);
-      });
-      if (next == watchers.end()) return;
-      const auto on_watch = std::move(next->on_watch);
-      watchers.erase(next);
-      if (watchers.empty()) erase_watched(at);
-      if (on_watch) on_watch(event);
-    }
+    watches_.on_event(event, std::string{path});
   });
 }
 
