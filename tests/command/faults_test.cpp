@@ -105,6 +105,8 @@ class starved {
 
 /// A run whose command writes, behind a network that may fail.
 struct first_run {
+  static constexpr auto usual_timeout = 2s;
+
   /// @param how its tree is contained
   explicit first_run(const std::string& how, const std::string& session_timeout = "2s")
       : first{
@@ -185,6 +187,13 @@ TEST_SUITE("latchkey run under faults") {
     SUBCASE("the guard is killed") {
       ::kill(w.guard, SIGKILL);
       expected = "exit code 125";
+    }
+    SUBCASE("its client is cut off, and its session is ended from outside once the lease is over") {
+      std::optional<std::int64_t> session;
+      if (!w.lost_before) session = queue_snapshot{owner, w.path}.contenders().front().session;
+      w.network.black_hole();
+      std::this_thread::sleep_for(first_run::usual_timeout);  // the servers end it up to a tick later, if not now
+      if (session) servers().expire(*session);
     }
     SUBCASE("the guard is stopped, and its client is cut off") {
       ::kill(w.guard, SIGSTOP);
