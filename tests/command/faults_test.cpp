@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include <latchkey/clock.hpp>
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/testing/proxy.hpp>
@@ -38,18 +39,22 @@ class scroll {
   /// @returns when each token was written with, in nanoseconds of CLOCK_BOOTTIME.
   std::map<std::string, writer> writers() const {
     std::map<std::string, writer> found;
-    std::ifstream file{file_};
-    // A line across two pages of the file may be seen when half of it is written: then it has no end.
-    for (std::string line; std::getline(file, line) && !file.eof();) {
-      std::istringstream words{line};
-      std::string token;
-      std::int64_t time = 0;
-      words >> token >> time;
+    for_each_line([&](const std::string& token, std::int64_t time) {
       auto& one = found[token];
       if (one.first == 0) one.first = time;
       one.first = std::min(one.first, time);
       one.last = std::max(one.last, time);
-    }
+    });
+    return found;
+  }
+  /// @returns of the lines that a comparison of tokens refuses when each was written: those behind one with a larger token.
+  std::vector<std::int64_t> refused() const {
+    std::vector<std::int64_t> found;
+    std::string largest;
+    for_each_line([&](const std::string& token, std::int64_t time) {
+      if (token < largest) found.push_back(time);
+      largest = std::max(largest, token);
+    });
     return found;
   }
   bool has_writers(std::size_t count) const {
@@ -67,6 +72,19 @@ class scroll {
   }
 
  private:
+  template <class Callable>
+  void for_each_line(Callable take) const {
+    std::ifstream file{file_};
+    // A line across two pages of the file may be seen when half of it is written: then it has no end.
+    for (std::string line; std::getline(file, line) && !file.eof();) {
+      std::istringstream words{line};
+      std::string token;
+      std::int64_t time = 0;
+      words >> token >> time;
+      take(token, time);
+    }
+  }
+
   std::string file_;
 };
 
@@ -210,6 +228,28 @@ TEST_SUITE("latchkey run under faults") {
     for (const auto& who : seen.contenders()) evict(owner, w.path, who.node);
     CHECK(second.end() == "exit code 75");
     CHECK(eventually([&] { return contenders_at(owner, w.path) == 0; }));
+  }
+
+  TEST_CASE("a run that is stopped with its guard and command past the lease ends as soon as they go on") {
+    first_run w{"tree"};
+    const auto all = all_with(w.file);
+    CHECK(all.size() == 4);  // and a grandchild
+    run second{run_at(w.path, {"--contain", "tree"}, w.command)};
+    client owner{servers().connect_string(), quiet()};
+    w.await_the_next(owner);
+    for (const auto each : all) ::kill(each, SIGSTOP);
+    REQUIRE(w.written.has_writers(2));
+    const auto going_on = boottime_clock::now().time_since_epoch().count();
+    for (auto each = all.rbegin(); each != all.rend(); ++each) ::kill(*each, SIGCONT);  // the runner and the guard last
+    w.check_end("exit code 75");
+    for (const auto each : w.written.refused()) {
+      CHECK(each - going_on < std::int64_t{200'000'000});  // what the guard keeps of the lease to kill
+    }
+    const auto refused = w.written.refused();
+    MESSAGE(refused.size() << " late lines, for " << (refused.empty() ? 0 : (refused.back() - going_on) / 1000)
+                           << " us; their token is too small");
+    second.signal(SIGKILL);
+    second.end();
   }
 
   TEST_CASE(

@@ -12,7 +12,7 @@ margins=
 trap 'rm -f "$log"' EXIT
 
 for ((round = 1; round <= rounds; ++round)); do
-  if ! "$program" --test-case='the command is dead before the next*' > "$log" 2>&1; then
+  if ! "$program" --test-case='the command is dead before the next*,a run that is stopped*' > "$log" 2>&1; then
     cat "$log"
     echo "round $round of $rounds failed"
     exit 1
