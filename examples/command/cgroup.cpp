@@ -151,14 +151,15 @@ bool is_under_one_of(const std::vector<std::string>& paths, const std::filesyste
   return false;
 }
 
-/// Takes in those below that folder whose runs have gone, and that are not of another user.
+/// Takes in those below that folder whose runs have gone, and that are not of another user. Empty ones of any lock.
 void find_left_groups(const std::filesystem::path& below, unsigned long names, const std::vector<std::string>& paths,
                       left_groups which, folders& found) {
   for_each_folder(below, [&](const std::filesystem::path& each) {
     const auto who = parse(each.filename());
-    if (who && which == left_groups::with_processes && is_without_processes(each)) return;
+    const bool empty = who && is_without_processes(each);
+    if (empty && which == left_groups::with_processes) return;
     const bool is_left = who && who->names == names && !lives(*who) && is_mine(each);
-    if (is_left && is_under_one_of(paths, each)) found.push_back(each);
+    if (is_left && (empty || is_under_one_of(paths, each))) found.push_back(each);
     find_left_groups(each, names, paths, which, found);
   });
 }

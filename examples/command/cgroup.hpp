@@ -46,7 +46,7 @@ class cgroup {
 enum class left_groups { all, with_processes };
 
 /// Kills what runs of this user under one of these locks have left in their groups, if they were killed together with their
-/// guards. Waits until it has ended, and removes the groups.
+/// guards. Waits until it has ended, and removes the groups, and `all`: those that are empty of runs under any lock.
 /// @param which to look at those that are empty costs a read of two files for each run that waits on this host
 /// @returns the groups that are not empty by then
 std::vector<std::string> end_left_cgroups(const std::vector<std::string>& paths, left_groups which,

@@ -3,6 +3,8 @@
 
 /// `latchkey run`, and what can be seen of it from outside.
 
+#include <sys/xattr.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -67,6 +69,18 @@ inline std::vector<int> all_with(const std::string& text) {
     bool found = false;  // a process may end meanwhile: then nothing more is read
     for (std::string word; std::getline(file, word, '\0');) found = found || has(word, text);
     if (found) all.push_back(std::atoi(each.path().filename().c_str()));
+  }
+  return all;
+}
+
+/// @returns the control groups of runs under the lock at `path`.
+inline std::vector<std::filesystem::path> control_groups_of(const std::string& path) {
+  std::vector<std::filesystem::path> all;
+  std::error_code gone;
+  for (const auto& each : std::filesystem::recursive_directory_iterator{"/sys/fs/cgroup", gone}) {
+    std::string paths(1024, '\0');
+    const auto size = ::getxattr(each.path().c_str(), "user.latchkey.paths", paths.data(), paths.size());
+    if (size > 0 && paths.substr(0, static_cast<std::size_t>(size)) == path) all.push_back(each.path());
   }
   return all;
 }

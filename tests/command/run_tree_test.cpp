@@ -51,13 +51,29 @@ TEST_SUITE("latchkey run") {
     CHECK(::kill(std::stoi(*other), SIGKILL) == 0);
   }
 
-  TEST_CASE("many runs leave no node and no process") {
+  TEST_CASE("many runs leave no node, no process and no control group") {
     const auto path = fresh_path();
     const auto* const given = std::getenv("LATCHKEY_RUNS");
     const int count = given != nullptr ? std::stoi(given) : 20;
     for (int i = 0; i < count; ++i) CHECK(ended_run{run_at(path, {"-n"}, shell(": " + path))}.how == "exit code 0");
     CHECK(servers().children(path).empty());
     CHECK(eventually([&] { return processes_with(path) == 0; }));
+    CHECK(control_groups_of(path).empty());
+  }
+
+  TEST_CASE("the empty control group of a run that was killed with its guard goes with the next run under any lock") {
+    if (!has_cgroups()) return;
+    const auto path = fresh_path();
+    run one{run_at(path, {"-T", "2s"}, shell("echo $PPID; exec sleep 1000"))};
+    const auto guard = std::stoi(one.hear().value());
+    REQUIRE(control_groups_of(path).size() == 1);
+    const auto processes = control_groups_of(path).front() / "cgroup.procs";
+    for (const auto each : {one.pid(), guard}) ::kill(each, SIGSTOP);
+    for (const auto each : {guard, one.pid()}) ::kill(each, SIGKILL);
+    int left = 0;
+    CHECK(eventually([&] { return !(std::ifstream{processes} >> left); }));
+    CHECK(ended_run{run_at(fresh_path(), {"-n"}, {"true"})}.how == "exit code 0");
+    CHECK(control_groups_of(path).empty());
   }
 
   TEST_CASE("the command is in a control group of its own, which goes with its run") {
