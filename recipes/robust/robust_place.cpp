@@ -37,11 +37,6 @@ void robust_place::start(patience how, std::unique_ptr<kept_node> former) {
   entry_->start(how, std::move(former));
 }
 
-void robust_place::set_patience(patience how) noexcept {
-  how_ = how;
-  entry_->set_patience(how);
-}
-
 void robust_place::become(state next) {
   anew();
   core_->forget_connected(std::exchange(connecting_, 0));
@@ -136,7 +131,7 @@ void robust_place::read() {
 void robust_place::on_read(const reply& read) {
   if (is_lost(read.code)) return read_again();
   const auto found = read_robust_record(read);
-  if (read.code == reply_code::ok && names(found, record_)) return be_named();
+  if (read.code == reply_code::ok && found.held && found.is_by_owner_of(record_)) return be_named();
   uncertain_ = false;
   if (left_) return leave_at_last();
   if (ahead_) return await_entry();  // what it has found may be of one ahead
@@ -152,10 +147,6 @@ void robust_place::on_read(const reply& read) {
   }
 }
 
-bool robust_place::names(const robust_record& found, const robust_record& owner) {
-  return found.held && found.node == owner.node && found.owner.fence == owner.owner.fence;
-}
-
 /// An owner of this client may have unlocked: then the deletion of its record is on its way, though this entry has been let
 /// in.
 void robust_place::on_other(const robust_record& found, const node_stat& of) {
@@ -163,14 +154,12 @@ void robust_place::on_other(const robust_record& found, const node_stat& of) {
     become(state::pausing);
     return after(deletion_pause, [](robust_place& self) { self.write(state::taking); });
   }
-  if (former_ && names(found, *former_)) return replace(former_->before, of.version);  // nobody has held it then
+  if (former_ && found.held && found.is_by_owner_of(*former_))
+    return replace(former_->before, of.version);  // nobody has held it then
   const auto now = core_->monitor().now();
   const bool is_news = seen_->czxid != of.czxid || seen_->version != of.version;
   if (is_news) *seen_ = {of.czxid, of.version, now};
-  const bool has_died = !found.owner.why;  // otherwise it lives on, and is no earlier run
-  const bool is_next_run =
-      has_died && found.owner.label == record_.owner.label && found.owner.host == record_.owner.host;
-  const auto delay = found.held && !is_next_run ? found.lock_delay : std::chrono::milliseconds{0};
+  const auto delay = found.delays(record_);
   if (found.held && is_news) {
     log(log_level::warning, "an owner of a robust_mutex has not unlocked it; what it protects may be half changed",
         {{"path", parent_of(path_).substr(core_->chroot().size())},
@@ -219,19 +208,14 @@ void robust_place::grant() {
   if (state_ == state::named && asked_to_release_) listener_->on_asked_to_release();
 }
 
-bool robust_place::refresh(time_point now) { return entry_->refresh(now); }
-
 // End ----------
 
 void robust_place::leave(bool closed) {
   if (state_ == state::over || left_) return;
   const auto self = shared_from_this();
   closed_ = closed;
-  if (uncertain_) {
-    left_ = self;
-  } else {
-    leave_at_last();
-  }
+  if (!uncertain_) return leave_at_last();
+  left_ = self;
 }
 
 std::unique_ptr<kept_node> robust_place::leave_for_another(std::uint32_t turn, bool closed) {
@@ -251,7 +235,8 @@ void robust_place::leave_at_last() {
   const bool is_named = state_ == state::named;
   // The entry has left its node to us, or is still looking for it.
   if (entry_->spared() || (is_named && entry_->node().empty()))
-    core_->reaper().remove(node_named(record_.node), is_named ? farewell() : std::vector<step>{});
+    core_->reaper().remove(node_named(record_.node),
+                           is_named ? record_.farewell(way_out_, path_) : std::vector<step>{});
   entry_->leave(closed_);
   end();
 }
@@ -266,16 +251,7 @@ bool robust_place::on_entry_over() {
 /// record may be of somebody else by now.
 std::vector<step> robust_place::last_words() const {
   const bool is_mine = state_ == state::named && record_.node == last_component(entry_->node());
-  return is_mine ? farewell() : std::vector<step>{};
-}
-
-std::vector<step> robust_place::farewell() const {
-  if (way_out_ == way_out::abandoned) return {};
-  if (way_out_ == way_out::unlocked && !record_.before) return {{.what = step::operation::remove, .path = path_}};
-  auto last = record_;
-  last.held = way_out_ == way_out::held_too_long;
-  if (last.held) last.owner.why = loss_reason::held_too_long;
-  return {{.what = step::operation::set, .path = path_, .data = last.text()}};
+  return is_mine ? record_.farewell(way_out_, path_) : std::vector<step>{};
 }
 
 /// @returns whether its line is to be told: it has not let go of the place.
@@ -298,14 +274,6 @@ void robust_place::fail(reply_code code) {
 }
 
 // Of its entry ----------
-
-void robust_place::on_delayed() {
-  if (!left_) listener_->on_delayed();
-}
-
-void robust_place::on_suspect() {
-  if (!left_) listener_->on_suspect();
-}
 
 void robust_place::on_asked_to_release() {
   asked_to_release_ = true;

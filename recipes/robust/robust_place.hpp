@@ -18,13 +18,6 @@
 
 namespace latchkey::detail {
 
-/// How the owner of a robust place would go if it went now.
-enum class way_out : std::uint8_t {
-  unlocked,       ///< the record goes with the entry, unless the owner was told of a death and has not put it in order
-  abandoned,      ///< the record stays as it is
-  held_too_long,  ///< the record says so
-};
-
 /// A death that has been seen, so that the lock delay is waited out once, however many calls try meanwhile.
 struct seen_death {
   std::int64_t czxid = 0;     ///< of the record
@@ -72,9 +65,9 @@ class robust_place final : public place, public place_listener, public conversat
   void leave(bool closed = false) override;
   std::unique_ptr<kept_node> leave_for_another(std::uint32_t turn, bool closed = false) override;
   void goes(way_out how) noexcept { way_out_ = how; }
-  bool refresh(time_point now) override;
+  bool refresh(time_point now) override { return entry_->refresh(now); }
   void stop_proving() override { entry_->stop_proving(); }
-  void set_patience(patience how) noexcept override;
+  void set_patience(patience how) noexcept override { entry_->set_patience(how_ = how); }
   bool waited() const noexcept override { return waited_ || entry_->waited(); }
   const std::string& node() const noexcept override { return entry_->node(); }
   fencing_token fence(std::uint32_t turn) const noexcept override { return entry_->fence(turn); }
@@ -104,15 +97,18 @@ class robust_place final : public place, public place_listener, public conversat
 
   void on_following(const kept_node& former, const std::string& node) override;
   void on_granted() override;
-  void on_delayed() override;
+  void on_delayed() override {
+    if (!left_) listener_->on_delayed();
+  }
   void on_refused() override;
-  void on_suspect() override;
+  void on_suspect() override {
+    if (!left_) listener_->on_suspect();
+  }
   void on_lost(loss_reason why) override;
   void on_failed(const failure& why) override;
   void on_asked_to_release() override;
   std::vector<step> last_words() const override;
   std::string spared_node() const override { return uncertain_ ? record_.node : std::string{}; }
-  std::vector<step> farewell() const;
   bool may_release() const noexcept override { return false; }
   pace* queue_pace() noexcept override { return listener_->queue_pace(); }
   std::string record(std::string_view label, const rule& kind) const override { return listener_->record(label, kind); }
@@ -131,7 +127,6 @@ class robust_place final : public place, public place_listener, public conversat
   void be_named();
   void await_entry();
   void grant();
-  static bool names(const robust_record& found, const robust_record& owner);
   void refuse();
   void fail(reply_code code);
   void leave_at_last();

@@ -65,6 +65,21 @@ std::string robust_record::text() const {
   return members.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::chrono::milliseconds robust_record::delays(const robust_record& next) const noexcept {
+  const bool has_died = !owner.why;  // otherwise it lives on, and is no earlier run
+  const bool is_next_run = has_died && owner.label == next.owner.label && owner.host == next.owner.host;
+  return held && !is_next_run ? lock_delay : milliseconds{0};
+}
+
+std::vector<step> robust_record::farewell(way_out how, const std::string& path) const {
+  if (how == way_out::abandoned) return {};
+  if (how == way_out::unlocked && !before) return {{.what = step::operation::remove, .path = path}};
+  auto last = *this;
+  last.held = how == way_out::held_too_long;
+  if (last.held) last.owner.why = loss_reason::held_too_long;
+  return {{.what = step::operation::set, .path = path, .data = last.text()}};
+}
+
 robust_record read_robust_record(std::string_view data) {
   robust_record found;
   const auto members = json::parse(data, nullptr, false);

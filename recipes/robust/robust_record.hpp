@@ -4,9 +4,11 @@
 /// What the node `robust-owner` of a lock path says. Pure.
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <latchkey/robust_mutex.hpp>
 
@@ -21,6 +23,13 @@ inline constexpr std::string_view name_of_record = "robust-owner";
 /// The longest lock delay.
 inline constexpr std::chrono::milliseconds longest_lock_delay = std::chrono::minutes{1};
 
+/// How the owner of a robust place would go if it went now.
+enum class way_out : std::uint8_t {
+  unlocked,       ///< the record goes with the entry, unless the owner was told of a death and has not put it in order
+  abandoned,      ///< the record stays as it is
+  held_too_long,  ///< the record says so
+};
+
 /// Written by an owner when it is let in, and again if it does not go in order.
 struct robust_record {
   bool held = true;                        ///< false: its owner has unlocked, and has left `before` to the next one
@@ -32,8 +41,18 @@ struct robust_record {
   /// @returns whom the next owner is told of.
   const dead_owner& left_by() const noexcept { return held || !before ? owner : *before; }
 
+  /// @returns whether one owner has written both, or would.
+  bool is_by_owner_of(const robust_record& other) const noexcept {
+    return node == other.node && owner.fence == other.owner.fence;
+  }
+  /// @returns for how long `next` waits once it has seen this one: not at all if it is the next run of the same program on
+  /// the same host, since nothing of the dead one is under way then.
+  std::chrono::milliseconds delays(const robust_record& next) const noexcept;
+
   /// @returns the data of the node.
   std::string text() const;
+  /// @param path of the node @returns what goes along with the entry of its owner.
+  std::vector<step> farewell(way_out how, const std::string& path) const;
 };
 
 /// @param data of the node, by whomever it was written

@@ -48,6 +48,20 @@ TEST_SUITE("robust mutex") {
     CHECK(detail::read_robust_record(R"({"lock_delay_ms":99999999})").lock_delay == detail::longest_lock_delay);
   }
 
+  TEST_CASE("a lock delay is waited out by all but the next run of the same program on the same host") {
+    detail::robust_record found{.node = "x", .owner = {.label = "a", .host = "h"}, .lock_delay = 5s};
+    const detail::robust_record next_run{.node = "y", .owner = {.label = "a", .host = "h"}};
+    const detail::robust_record elsewhere{.node = "y", .owner = {.label = "a", .host = "i"}};
+    const detail::robust_record another{.node = "y", .owner = {.label = "b", .host = "h"}};
+    CHECK(found.delays(next_run) == 0ms);
+    CHECK(found.delays(elsewhere) == 5s);
+    CHECK(found.delays(another) == 5s);
+    found.owner.why = loss_reason::held_too_long;  // so its owner lives
+    CHECK(found.delays(next_run) == 5s);
+    found.held = false;
+    CHECK(found.delays(another) == 0ms);
+  }
+
   TEST_CASE("a record says again what was written, whatever bytes a label has") {
     detail::robust_record some{.node = "lock-0000000001", .lock_delay = 5s};
     some.owner = {.fence = {7, 3},
