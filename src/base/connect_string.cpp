@@ -21,7 +21,7 @@ constexpr std::string_view spaces = " \t";
 /// The text goes into logs: an at sign may end a user and a password, with any characters.
 [[noreturn]] void fail(std::string_view text, std::string_view what) {
   constexpr std::size_t most = 256;
-  const auto at = text.rfind('@');
+  const auto at = text.find('@') != std::string_view::npos ? text.rfind('@') : text.rfind("%40");
   const bool cut = at != std::string_view::npos;
   if (cut) {
     text.remove_prefix(at);
@@ -76,7 +76,8 @@ std::string parse_host(std::string_view text, std::string_view host) {
   if (host.find_first_of(spaces) != std::string_view::npos)
     fail(text, fmt::format("has a space in \"{}\"; put a comma between two hosts", host));
   if (host.front() == '[') return parse_ipv6(text, host);
-  if (host.find(';') != std::string_view::npos) fail(text, "has a semicolon; put a comma between two hosts");
+  if (host.find(';') != std::string_view::npos)  // what follows may be a password
+    fail(text.substr(0, text.find(';') + 1), "has a semicolon; put a comma between two hosts");
   if (std::count(host.begin(), host.end(), ':') > 1) {
     fail(text,
          fmt::format("has several colons in \"{}\"; write an IPv6 address in brackets, as in \"[::1]:2181\"", host));

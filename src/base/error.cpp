@@ -39,7 +39,7 @@ class category final : public std::error_category {
       case errc::place_lost:
         return "the place in line is lost";
       case errc::unreachable:
-        return "the ensemble is out of reach";
+        return "the ensemble has not answered in time";
       case errc::unsupported:
         return "unsupported";
       case errc::refused:

@@ -14,6 +14,9 @@
 namespace latchkey::detail {
 namespace {
 
+constexpr std::size_t longest_scheme = 64;
+constexpr std::size_t longest_id_shown = 64;
+
 std::int32_t bit_of(char letter) {
   switch (letter) {
     case 'c':
@@ -29,13 +32,6 @@ std::int32_t bit_of(char letter) {
     default:
       return 0;
   }
-}
-
-/// @returns the entry for a message. The id of a digest is cut: it may be a password.
-std::string name_of(const acl_entry& entry) {
-  const auto colon = entry.id.find(':');
-  const auto shown = entry.scheme != "digest" ? entry.id : colon == entry.id.npos ? "..." : entry.id.substr(0, colon);
-  return escaped(entry.scheme.substr(0, 64) + ":" + shown.substr(0, 64));
 }
 
 /// ZooKeeper takes any text, and then no user matches: "user:", and the SHA-1 of "user:password" in base64.
@@ -99,11 +95,31 @@ void require_enough(const std::vector<ACL>& entries) {
 
 }  // namespace
 
+std::string name_of(const acl_entry& entry) {
+  const auto colon = entry.id.find(':');
+  const bool may_be_password = colon == entry.id.npos && entry.scheme == "digest";
+  auto shown = may_be_password ? std::string{} : entry.id.substr(0, std::min(colon, longest_id_shown));
+  if (shown.size() < entry.id.size()) shown += "...";
+  return escaped(fmt::format("{}:{}", entry.scheme, shown));
+}
+
+bool is_scheme(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= longest_scheme &&
+         std::all_of(text.begin(), text.end(), [](unsigned char each) {
+           return (each >= '0' && each <= '9') || (each >= 'A' && each <= 'Z') || (each >= 'a' && each <= 'z') ||
+                  each == '-' || each == '_' || each == '.';
+         });
+}
+
 access_list::access_list(std::vector<acl_entry> entries) : entries_{std::move(entries)} {
   acl_.reserve(entries_.size());
   for (auto& entry : entries_) {
-    if (entry.scheme.empty()) {
-      throw error{errc::bad_option, "an ACL entry has no scheme; use \"world\", \"auth\", \"digest\" or \"ip\""};
+    if (!is_scheme(entry.scheme)) {
+      throw error{errc::bad_option,
+                  entry.scheme.empty()
+                      ? "an ACL entry has no scheme; use \"world\", \"auth\", \"digest\" or \"ip\""
+                      : "the scheme of an ACL entry has a character that no scheme has; use \"world\", "
+                        "\"auth\", \"digest\" or \"ip\", and put the rest into the id"};
     }
     if (entry.scheme == "digest") require_digest(entry);
     acl_.push_back({bits_of(entry), {entry.scheme.data(), entry.id.data()}});

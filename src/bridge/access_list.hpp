@@ -3,6 +3,8 @@
 
 /// The access control list of new nodes, as the C client wants it.
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <latchkey/access.hpp>
@@ -10,6 +12,13 @@
 #include <zookeeper/zookeeper.h>
 
 namespace latchkey::detail {
+
+/// @returns the entry for a message. What may be a password is cut: an id from its first colon on, and one of a digest that
+/// has none.
+std::string name_of(const acl_entry& entry);
+
+/// @returns whether it may be the name of a scheme. The C client logs the scheme of credentials.
+bool is_scheme(std::string_view text) noexcept;
 
 /// Neither copied nor moved: the C structures point into it.
 class access_list {

@@ -25,6 +25,14 @@ std::string to_list(std::vector<std::string> addresses) {
 /// clients of an ensemble would share.
 constexpr auto moment = std::chrono::milliseconds{250};
 
+/// Some of them, by chance: another look-up has others.
+void cut(std::vector<std::string>& addresses) {
+  if (addresses.size() <= known_hosts::most_of_a_name) return;
+  std::minstd_rand random{std::random_device{}()};
+  std::shuffle(addresses.begin(), addresses.end(), random);
+  addresses.resize(known_hosts::most_of_a_name);
+}
+
 }  // namespace
 
 known_hosts::known_hosts(const std::vector<std::string>& names) {
@@ -62,6 +70,7 @@ std::optional<known_hosts::answer> known_hosts::look_up_next() {
   lock.lock();
   about->is_asked = false;
   about->failure = std::move(failure);
+  cut(found);
   if (!found.empty()) about->addresses = std::move(found);
   say_failures();
   answer with;

@@ -49,6 +49,10 @@ class known_hosts {
   /// Ends each such wait, also those to come.
   void stop_waiting();
 
+  /// So many addresses of a name are used at a time. The C client tries one after another: a name with a thousand that are of
+  /// no use would hide the servers of the others for longer than a session lasts.
+  static constexpr std::size_t most_of_a_name = 64;
+
  private:
   struct host {
     std::string name;

@@ -62,9 +62,12 @@ void close_in_time(std::shared_ptr<znodes>& hushed) {
 }
 
 void require_schemes(const std::vector<credentials>& all) {
-  if (std::none_of(all.begin(), all.end(), [](const credentials& each) { return each.scheme.empty(); })) return;
-  throw error{errc::bad_option,
-              "an entry of client_options::authentication has no scheme; use \"digest\" with \"user:password\""};
+  for (const auto& each : all) {
+    if (is_scheme(each.scheme)) continue;
+    throw error{errc::bad_option,
+                fmt::format("an entry of client_options::authentication has {}; use \"digest\" with \"user:password\"",
+                            each.scheme.empty() ? "no scheme" : "a scheme with a character that no scheme has")};
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <latchkey/error.hpp>
 
+#include "bridge/access_list.hpp"
 #include "session/liveness.hpp"
 
 namespace latchkey::detail {
@@ -29,9 +30,9 @@ void require_closed_to_others(const std::vector<acl_entry>& acl) {
       return other.scheme == each.scheme && other.id == each.id && other.permissions.find('d') != std::string::npos;
     });
     if (takes_part && !deletes) {
-      throw error{errc::bad_option, fmt::format("client_options::acl lets {}:{} read or create but not delete, so "
+      throw error{errc::bad_option, fmt::format("client_options::acl lets {} read or create but not delete, so "
                                                 "client_options::peers is refused; give it d, or leave peers out",
-                                                each.scheme, each.id)};
+                                                name_of(each))};
     }
   }
 }

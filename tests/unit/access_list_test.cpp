@@ -65,4 +65,18 @@ TEST_CASE("a digest that no user can have is refused, and is not repeated: it ma
   CHECK(failure_of({{"auth", "", "cdrwa"}, {"ip", "10.0.0.0/8", "r"}}).empty());
 }
 
+TEST_CASE("nothing behind the first colon of an entry is repeated, and a scheme has no colon") {
+  const std::vector<latchkey::acl_entry> careless{
+      {"auth", "bob:secret", "cdrz"},     {"auth", "bob:secret", ""},         {"ip", "bob:secret", ""},
+      {" digest", "bob:secret", "cdrwa"}, {"digest:bob:secret", "", "cdrwa"}, {"", "bob:secret", "cdrwa"}};
+  for (const auto& each : careless) {
+    CAPTURE(each.scheme);
+    const auto what = failure_of({each});
+    CHECK(what != "");
+    CHECK(what.find("secret") == std::string::npos);
+  }
+  CHECK(name_of({"auth", "bob:secret", "r"}) == "auth:bob...");
+  CHECK(name_of({"ip", "10.0.0.0/8", "r"}) == "ip:10.0.0.0/8");
+}
+
 TEST_SUITE_END();

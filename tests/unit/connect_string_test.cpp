@@ -134,6 +134,11 @@ TEST_CASE("what is refused is shown on one line, and without a user and a passwo
     CHECK(what.find("client_options::authentication") != std::string::npos);
     for (const auto* part : {"alice", "secret", "sec", "ret", "ecret", "cret"}) CHECK(what.find(part) == what.npos);
   }
+  for (const auto* text : {"alice:secret%40zk1:2181", "zk1:2181;user=alice;password=secret"}) {
+    CAPTURE(text);
+    CHECK(message(text) != "");
+    CHECK(message(text).find("secret") == std::string::npos);
+  }
   CHECK(parse_connect_string("zk1:2181/a@b").chroot == "/a@b");
   for (const auto& text :
        {"zk1\n:2181"s, "zk1:2181\r\nERROR all is lost"s, "zk\0:2181"s, "zk1:\x1b[2J"s, "zk1/a\nb"s}) {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -252,6 +254,28 @@ TEST_SUITE("moving names") {
     }
     names().set("zk.test", addresses);
     CHECK(lost.is_back_in_its_session());
+  }
+
+  TEST_CASE("a name with thousands of useless addresses hides no other for long") {
+    detail::known_hosts hosts{{"many.test:1", "known.test:1"}};
+    std::vector<std::string> addresses;
+    for (int i = 0; i < 3000; ++i)
+      addresses.push_back("127.2." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) + ":1");
+    names().set("many.test", addresses);
+    names().set("known.test", {"127.0.0.1:2"});
+    std::set<std::string> seen;
+    for (int round = 1; round <= 3; ++round) {
+      hosts.begin_round(1);
+      while (hosts.look_up_next()) continue;
+      const auto list = hosts.wait_for_servers(static_cast<std::uint64_t>(round), {}).list;
+      CHECK(list.find("127.0.0.1:2") != std::string::npos);
+      std::istringstream text{list};
+      std::set<std::string> given;
+      for (std::string each; std::getline(text, each, ',');) given.insert(each);
+      CHECK(given.size() == detail::known_hosts::most_of_a_name + 1);
+      seen.merge(given);
+    }
+    CHECK(seen.size() > detail::known_hosts::most_of_a_name * 3 / 2);  // others each time
   }
 
   TEST_CASE("when the C client does not say that an attempt has failed, a new session finds the servers") {
