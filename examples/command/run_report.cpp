@@ -2,6 +2,7 @@
 #include "run_report.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -25,8 +27,8 @@ namespace {
 
 std::string escaped(const std::string& text) {
   std::string safe;
-  for (const char each : printable(text)) {
-    if (each == '\\' || each == '"') safe += '\\';
+  for (const char each : printable(text)) {  // where a backslash is escaped already
+    if (each == '"') safe += '\\';
     safe += each;
   }
   return safe;
@@ -84,12 +86,30 @@ std::string metrics_of(const run_result& what, const std::string& file, std::chr
   return with_label(all, fmt::format("run=\"{}\"", escaped(std::filesystem::path{file}.stem().string())));
 }
 
+/// Opened again, a file would be written from its beginning, or what is written next would be written over this.
+/// @returns the open file of this process that the name stands for.
+std::optional<int> standard_output_of(const std::string& name) {
+  if (name == "/dev/stdout" || name == "/dev/fd/1" || name == "/proc/self/fd/1") return STDOUT_FILENO;
+  if (name == "/dev/stderr" || name == "/dev/fd/2" || name == "/proc/self/fd/2") return STDERR_FILENO;
+  return std::nullopt;
+}
+
+/// A pipe that no one reads does not keep us.
+descriptor open_to_write(const std::string& name) {
+  if (const auto mine = standard_output_of(name)) {
+    pollfd room{*mine, POLLOUT, 0};
+    if (::poll(&room, 1, 0) == 1) return descriptor{::fcntl(*mine, F_DUPFD_CLOEXEC, 0)};
+    errno = EAGAIN;
+    return descriptor{-1};
+  }
+  return descriptor{::open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666)};
+}
+
 void write_file(const std::string& name, const std::string& text) {
   std::error_code ignored;
   const auto kind = std::filesystem::symlink_status(name, ignored).type();
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) {
-    // A pipe that no one reads does not keep us.
-    const descriptor into{::open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666)};
+    const auto into = open_to_write(name);
     if (into.number() < 0 || ::write(into.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       std::cerr << "latchkey: cannot write " << printable(name) << ": " << std::strerror(errno) << '\n';
     return;

@@ -60,6 +60,27 @@ TEST_SUITE("latchkey run") {
     CHECK(report.at("exit_code") == 127);
   }
 
+  TEST_CASE("a report on the standard output of a file stands where it is written") {
+    const temporary_folder folder;
+    const auto file = (folder / "out").string();
+    std::string script = "{ ";
+    for (const auto* word : {"one", "two"}) {
+      script += LATCHKEY_COMMAND;
+      for (const auto& each : run_at(fresh_path(), {"--report", "/dev/stdout"}, {"echo", word})) script += " " + each;
+      script += "; ";
+    }
+    REQUIRE(std::system((script + "echo end; } > " + file).c_str()) == 0);
+    std::ifstream text{file};
+    std::vector<std::string> lines;
+    for (std::string each; std::getline(text, each);) lines.push_back(each);
+    REQUIRE(lines.size() == 5);
+    CHECK(lines[0] == "one");
+    CHECK(json::parse(lines[1]).at("outcome") == "ended");
+    CHECK(lines[2] == "two");
+    CHECK(json::parse(lines[3]).at("outcome") == "ended");
+    CHECK(lines[4] == "end");
+  }
+
   TEST_CASE("a lock that is lost while --hold-for keeps it is told of") {
     const auto path = fresh_path();
     run one{run_at(path, {"--hold-for", "1h"}, {"echo", "done"})};
