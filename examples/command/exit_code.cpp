@@ -15,6 +15,8 @@ struct translation {
 /// The longer ones first.
 constexpr std::array translations{
     translation{"this object was made with", "this command wants"},
+    translation{", or a child that it has forked without the handlers of fork(); give each process its own",
+                "; end it first"},
     translation{"use the same number, change it for all with resize(), or set semaphore_options::contract to false",
                 "give --semaphore that number"},
     translation{"give all of them the same one, or set semaphore_options::contract to false",
@@ -22,6 +24,7 @@ constexpr std::array translations{
     translation{": use one recipe for each path, or, if the data is your own, set semaphore_options::contract to false",
                 ": give --semaphore another path"},
     translation{", or set semaphore_options::contract to false", ""},
+    translation{", such as stunnel with checkHost (see OPERATIONS.md)", ", such as stunnel with checkHost"},
     translation{", or raise find_options::most_nodes", ""},
     translation{"client_options::session_timeout", "--session-timeout"},
     translation{"client_options::connect_timeout", "--timeout"},

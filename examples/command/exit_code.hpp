@@ -45,6 +45,7 @@ inline exit_code code_of(latchkey::errc what) noexcept {
     case errc::bad_option:
     case errc::session_timeout_refused:
     case errc::contract_mismatch:  // --semaphore has another number than all others
+    case errc::unsupported:        // --tls with a C client without it
       return exit_code::usage;
     case errc::unresolvable_host:
     case errc::unreachable:
@@ -60,7 +61,6 @@ inline exit_code code_of(latchkey::errc what) noexcept {
     case errc::queue_exhausted:
     case errc::lock_lost:
     case errc::place_lost:
-    case errc::unsupported:
     case errc::refused:
     case errc::too_large:
     case errc::data_lost:

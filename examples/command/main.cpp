@@ -79,7 +79,8 @@ void describe_run(CLI::App& app, arguments& to) {
   add_number(*run, "--permits", set.permits, "So many permits together; default: 1", 1, 500);
   add_peers(*run, to);
   run->add_option("--elect", set.elect, "As a candidate with this identity; default: the name of the host")
-      ->expected(0, 1);
+      ->expected(0, 1)
+      ->option_text("[ID]");
   run->add_flag("--selector", set.selector, "Of an election of Curator's LeaderSelector");
   run->add_flag("-n,--try", set.try_once, "Do not wait");
   add_duration(*run, "-w,--wait", set.wait, "Wait so long for the lock, as 30s; default: for ever");
@@ -121,7 +122,7 @@ void describe_connection(CLI::App& app, arguments& to) {
   app.add_option("--auth-file", set.auth_file,
                  "A file with credentials, a line each as digest:user:password, of mode 0600; else LATCHKEY_AUTH_FILE");
   app.add_option("-T,--session-timeout", set.session_timeout, "Of the session; else LATCHKEY_SESSION_TIMEOUT, or 10s");
-  app.add_option("--label", set.label, "The name of this client in its log; else LATCHKEY_LABEL");
+  app.add_option("--label", set.label, "The name of this client, which its nodes show to others; else LATCHKEY_LABEL");
   app.add_option("--acl", set.acl, "Of nodes that are created, as auth::cdrwa,world:anyone:r; else LATCHKEY_ACL");
   app.add_option("--tls", set.tls, "Certificates, as ca.pem,client.pem,client.key; else LATCHKEY_TLS");
   app.add_option("--config", set.config, "The settings file; default: /etc/latchkey.conf");

@@ -157,10 +157,11 @@ class runner {
     return 128 + loop_.signal();
   }
 
+  /// @throws latchkey::error if the ensemble does not answer: that is no conflict
   int not_taken() {
+    const auto why = who_holds(*mine_.client, how_);
     what_ = outcome::conflict;
-    say_(how_.conflict_code != 0,
-         "not taken in time: " + who_holds(*mine_.client, how_));  // with -E 0 it is no failure
+    say_(how_.conflict_code != 0, "not taken in time: " + why);  // with -E 0 it is no failure
     return how_.conflict_code;
   }
 
@@ -205,7 +206,10 @@ class runner {
                    .status = status_,
                    .lost = lost_};
     if (was_taken) all.fence = fence_;
-    if (mine_.client) all.client = mine_.client->metrics();
+    if (mine_.client && !how_.textfile.empty()) {
+      mine_.client->close();  // until then its node is owed
+      all.client = mine_.client->metrics();
+    }
     write_results(how_, all);
   }
 

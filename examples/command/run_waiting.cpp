@@ -14,7 +14,9 @@
 
 #include <latchkey/error.hpp>
 #include <latchkey/queue_snapshot.hpp>
+#include <latchkey/robust_mutex.hpp>
 
+#include "exit_code.hpp"
 #include "show.hpp"
 
 namespace command {
@@ -81,9 +83,11 @@ std::string who_holds(latchkey::client& through, const run_options& how) try {
     if (queue.holder_count() != 0) return to_string(queue);
     if (of_first.empty()) of_first = to_string(queue);
   }
-  return of_first;
+  const bool is_delayed = how.robust && latchkey::abandoned_at(through, how.paths.front(), 2s);
+  return of_first + (is_delayed ? "; it is kept for the lock delay of an owner that has not ended well" : "");
 } catch (const latchkey::error& unknown) {
-  return unknown.what();
+  if (errc_of(unknown) == latchkey::errc::unreachable) throw;
+  return text_of(unknown);
 }
 
 }  // namespace command

@@ -32,7 +32,7 @@ struct taken_lock {
 void take_lock(const settings& with, const run_options& how, run_loop& loop, const service_manager& manager,
                taken_lock& into);
 
-/// @returns a sentence; of several locks about the first that is held.
+/// @returns a sentence; of several locks about the first that is held. @throws latchkey::error unreachable
 std::string who_holds(latchkey::client& through, const run_options& how);
 
 }  // namespace command

@@ -51,11 +51,14 @@ bool supervision::await_lease() {
   try {
     warning_.emplace(held_.grant().stop_token(times_.warning()), loop_.wakes());
   } catch (const latchkey::error&) {  // T is below four ticks of the servers
-    if (how_.grace && *how_.grace + times_.margin > timeout_ / 8) {
+    const bool is_too_long = times_.warning() > timeout_ / 4;
+    if (is_too_long || (how_.grace && *how_.grace + times_.margin > timeout_ / 8)) {
+      const auto left = timeout_ / (is_too_long ? 4 : 8) - times_.margin;
       throw usage_error{fmt::format(
-          "the servers' ticks leave {} for a warning with a session timeout of {}; give a longer -T, or a shorter "
-          "--grace",
-          age_of(in_milliseconds(timeout_ / 8)), age_of(in_milliseconds(timeout_)))};
+          "the servers grant a session timeout of {}, which leaves {}ms for --grace{}; give {}",
+          age_of(in_milliseconds(timeout_)), in_milliseconds(left).count(),
+          is_too_long ? "" : " on servers with such ticks",
+          is_too_long ? "a shorter one, or raise maxSessionTimeout of the servers" : "a shorter one, or a longer -T")};
     }
     times_ = times_of(timeout_, 8, how_);
     warning_.emplace(held_.grant().stop_token(times_.warning()), loop_.wakes());
@@ -173,7 +176,8 @@ void supervision::look_at_timers() {
     for (const auto& each : processes_below_me()) {
       if (each.name != "latchkey-guard") rest += fmt::format(" {} ({})", each.id, printable(each.name));
     }
-    if (!rest.empty()) say_(true, "the command has ended; the lock is kept for what it has started:" + rest);
+    const auto* const lock = held_ ? "the lock is kept for" : "the lock is lost, and nothing ends";
+    if (!rest.empty()) say_(true, fmt::format("the command has ended; {} what it has started:{}", lock, rest));
   }
 }
 

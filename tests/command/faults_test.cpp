@@ -372,7 +372,7 @@ TEST_SUITE("latchkey run under faults") {
     const auto file = (folder / ("run-" + std::to_string(one.pid()) + ".session").c_str()).string();
     const auto refused = result{{"release", file}};
     CHECK(refused.how == "exit code 1");
-    CHECK(has(refused.err, "the process " + std::to_string(one.pid()) + " still runs"));
+    CHECK(has(refused.err, "the process " + std::to_string(one.pid()) + " still runs; end it first"));
     const auto pid = one.pid();
     one.signal(SIGKILL);
     CHECK(one.end() == "signal 9");

@@ -52,6 +52,17 @@ TEST_SUITE("robust runs") {
     CHECK(told_at(path).empty());
   }
 
+  TEST_CASE("who is kept out by a lock delay is told so") {
+    const auto path = fresh_path();
+    CHECK(ended_run{run_at(path, with(robust, {"--lock-delay", "1m"}), {"false"})}.how == "exit code 1");
+    const ended_run next{run_at(path, with(robust, {"-n"}), {"echo", "ran"})};
+    CHECK(next.how == "exit code 1");
+    CHECK(next.out.empty());
+    CHECK(has(next.err, "kept for the lock delay"));
+    const ended_run same{run_at(path, with(robust, {"-n"}), {"false"})};  // nothing of the dead one is under way
+    CHECK_FALSE(has(same.err, "kept for the lock delay"));
+  }
+
   TEST_CASE("an interrupted run has not done its work") {
     const auto path = fresh_path();
     run first{run_at(path, robust, shell("echo in; sleep 1000"))};

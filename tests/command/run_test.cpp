@@ -61,6 +61,18 @@ TEST_SUITE("latchkey run") {
     CHECK(contenders_at(owner, path) == 1);
   }
 
+  TEST_CASE("a wait that is over while the ensemble does not answer is no conflict") {
+    const auto path = fresh_path();
+    client owner{servers().connect_string(), quiet()};
+    mutex lock{owner, path};
+    const auto held = lock.acquire();
+    proxy network{servers().addresses()};
+    run waits{{"run", "-c", network.connect_string(), "-T", "4s", "-w", "2s", "-E", "0", "--path", path, "--", "true"}};
+    REQUIRE(eventually([&] { return contenders_at(owner, path) == 2; }));
+    network.black_hole();
+    CHECK(waits.end() == "exit code 69");
+  }
+
   TEST_CASE("the command knows its lock, and its sequencer is valid as long as it runs") {
     const auto path = fresh_path();
     const std::string ask = std::string{LATCHKEY_COMMAND} + " check -c " + servers().connect_string();
@@ -188,6 +200,10 @@ TEST_SUITE("latchkey run") {
     CHECK(longer.how == "exit code 0");
     CHECK(has(longer.err, "--grace 5s needs a session timeout of 28s"));
     CHECK(ended_run{run_at(fresh_path(), {"--grace", "1s"}, {"true"})}.err.empty());
+    CHECK(ended_run{run_at(fresh_path(), {"--grace", "12500ms"}, {"true"})}.how == "exit code 0");
+    const ended_run most{run_at(fresh_path(), {"--grace", "13s"}, {"true"})};  // the servers grant a minute
+    CHECK(most.how == "exit code 64");
+    CHECK(has(most.err, "1m00s, which leaves 12500ms for --grace; give a shorter one, or raise maxSessionTimeout"));
   }
 
   TEST_CASE("a candidate without an identity has the name of its host") {
