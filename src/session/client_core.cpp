@@ -131,9 +131,14 @@ void client_core::on_disconnected() {
   connected_as_.set(0);
   ++metrics_.client.disconnections;
   begin_outage();
-  log(log_level::warning, "the connection was lost; connecting again",
-      {{"server", info.server}, {"session", session_name(info.id)}, {"grants", keeper_.grants()}});
-  said_lost_ = true;
+  if (const auto left_out = losses_.spend(monitor_->now())) {
+    log(log_level::warning, "the connection was lost; connecting again",
+        {{"server", info.server},
+         {"session", session_name(info.id)},
+         {"grants", keeper_.grants()},
+         {"left_out", *left_out != 0 ? fmt::to_string(*left_out) : std::string{}}});
+    said_lost_ = true;
+  }
   keeper_.on_disconnected();
   tell({.what = client_event::kind::disconnected});
   if (options_.when_lost == loss_policy::at_disconnection) keeper_.lose_all(loss_reason::deadline_passed);

@@ -15,6 +15,7 @@
 #include <latchkey/client.hpp>
 
 #include "base/connect_string.hpp"
+#include "base/log_budget.hpp"
 #include "bridge/client_thread.hpp"
 #include "bridge/monitor.hpp"
 #include "bridge/znodes.hpp"
@@ -205,6 +206,7 @@ class client_core final : session_listener {
   detail::waiting_calls waiting_calls_;
   std::optional<detail::peers> peers_;
   bool said_lost_ = false;  // a connection, or a session, by a warning
+  log_budget losses_;       // of connections
   bool said_never_connected_ = false;
   std::set<std::string> warned_of_;  // these paths
   connected_session connected_as_;

@@ -106,6 +106,28 @@ TEST_SUITE("outage") {
                              "grants=0"});
   }
 
+  TEST_CASE("a server that ends each connection does not fill the log") {
+    const log_lines lines{log_level::warning};
+    outage_world w;
+    w.connect();
+    const auto lose = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        w.client.opener->disconnects();
+        w.client.opener->connects(outage_world::there);
+      }
+    };
+    lose(30);
+    CHECK(lines.with("the connection was lost").size() == detail::log_budget::most_at_once);
+    CHECK(lines.with("connected again").size() == detail::log_budget::most_at_once);
+    w.client.advance(detail::log_budget::pause);
+    lose(1);
+    REQUIRE(lines.with("the connection was lost").size() == detail::log_budget::most_at_once + 1);
+    CHECK(lines.with("the connection was lost").back().ends_with("left_out=25"));
+    w.client.advance(1h);
+    lose(1);
+    CHECK_FALSE(lines.with("the connection was lost").back().find("left_out") != std::string::npos);
+  }
+
   TEST_CASE("the recovery of a connection is logged at the level of its loss") {
     const log_lines lines{log_level::warning};
     outage_world w;
