@@ -73,18 +73,18 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
     const std::lock_guard lock{mutex_};
     if (guards_ == 0 || held_ != what) return;
     --guards_;
-    if (holder == nobody) --moved_;
+    if (holder == no_holder) --moved_;
     leave();
   }
 
   std::uint64_t disown(std::uint64_t holder, const grant& what) noexcept override {
-    if (forked()) return nobody;
+    if (forked()) return no_holder;
     const std::lock_guard lock{mutex_};
-    if (guards_ != 0 && held_ == what && holder != nobody) {
+    if (guards_ != 0 && held_ == what && holder != no_holder) {
       ++moved_;
       leave_to_moved_guards();
     }
-    return nobody;
+    return no_holder;
   }
 
   void unlock_or_say_why() {
@@ -100,7 +100,7 @@ class reentrance final : public guarded, public std::enable_shared_from_this<ree
 
  private:
   static constexpr std::uint64_t no_fiber = 0;
-  static constexpr std::uint64_t nobody = 1;  // the holder of a guard that has been moved
+  static constexpr std::uint64_t no_holder = 1;  // the holder of a guard that has been moved
 
   /// @returns why `unlock()` does nothing.
   unlock_fault fault() const {

@@ -20,7 +20,7 @@ class robust_line final : public cohort {
               std::chrono::milliseconds lock_delay)
       : cohort{std::move(core), std::move(path), contender_kind::lock, options}, lock_delay_{lock_delay} {
     line_.when_long([this](const long_wait& what) {
-      if (place_ && robust().delays()) return;  // nobody holds it
+      if (place_ && robust().delays()) return;  // it is not held
       look_into_long_wait(*core_, {.lock = path_, .path = path_, .kind = &rule_of(contender_kind::lock)}, what);
     });
   }
@@ -54,7 +54,7 @@ class robust_line final : public cohort {
     robust().goes(way_out::abandoned);
     cohort::let_in(now);
   }
-  /// Who has lost it may have stopped in the midst of its work, though nobody else has been let in. The next caller of this
+  /// Who has lost it may have stopped in the midst of its work, though no other has been let in. The next caller of this
   /// object is told, too: it takes another place.
   void end(hold& mine, time_point now) override {
     const bool in_order = !poisoned_ && !mine.grant->ended(now);

@@ -48,7 +48,7 @@ void robust_place::become(state next) {
 /// A node with that number is the first of its queue, since that of `former` goes in the same transaction: its record can be
 /// sent along. It waits for what it takes over, as calls of the same object do.
 void robust_place::on_following(const kept_node& former, const std::string& node) {
-  if (former.contended || former.behind != 0) return;  // somebody has most likely come between
+  if (former.contended || former.behind != 0) return;  // another has most likely come between
   ahead_ = true;
   take(node, former.next);
 }
@@ -155,7 +155,7 @@ void robust_place::on_other(const robust_record& found, const node_stat& of) {
     return after(deletion_pause, [](robust_place& self) { self.write(state::taking); });
   }
   if (former_ && found.held && found.is_by_owner_of(*former_))
-    return replace(former_->before, of.version);  // nobody has held it then
+    return replace(former_->before, of.version);  // no other has held it then
   const auto now = core_->monitor().now();
   const bool is_news = seen_->czxid != of.czxid || seen_->version != of.version;
   if (is_news) *seen_ = {of.czxid, of.version, now};
@@ -248,7 +248,7 @@ bool robust_place::on_entry_over() {
 }
 
 /// Who goes in order, and was told of no death, leaves no record. An entry that stands again, in another session, has none: the
-/// record may be of somebody else by now.
+/// record may be another owner's by now.
 std::vector<step> robust_place::last_words() const {
   const bool is_mine = state_ == state::named && record_.node == last_component(entry_->node());
   return is_mine ? record_.farewell(way_out_, path_) : std::vector<step>{};

@@ -32,7 +32,7 @@ struct seen_death {
 /// |----------|------------------------------------------|--------------------------------------------------------------|
 /// | over     | start                                    | queueing                                                     |
 /// | queueing | the entry is let in                      | taking: creates the record, if the node of the entry is there |
-/// | queueing | the entry follows on a former one        | taking, ahead: for the node that it has if nobody came between |
+/// | queueing | the entry follows on a former one        | taking, ahead: for the node that it has if none came between |
 /// | ahead    | that node is not there, or answer lost   | queueing                                                     |
 /// | ahead    | named                                    | waits until the entry is let in                              |
 /// | taking   | done                                     | named                                                        |

@@ -33,7 +33,7 @@ class watched_nodes : public std::enable_shared_from_this<watched_nodes> {
   };
 
   explicit watched_nodes(std::shared_ptr<client_core> core) : core_{std::move(core)} {}
-  /// Nobody will ask any more.
+  /// No question comes any more.
   void end();
 
   client_core& core() const noexcept { return *core_; }

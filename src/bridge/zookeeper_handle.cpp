@@ -265,7 +265,7 @@ void zookeeper_handle::on_session_event(zhandle_t* handle, int state) noexcept {
                                               .asked_at = servers_.attempted_at(),
                                               .password = {std::begin(id.passwd), std::end(id.passwd)}});
   }
-  // Nobody has asked for that: it is no server (HAZARDS 36).
+  // That was not asked for: it is no server (HAZARDS 36).
   if (state == ZOO_READONLY_STATE) {
     return tell(connection_state::connected, {.server = servers_.server_of_next(foreign_server_of(handle))});
   }

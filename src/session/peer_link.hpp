@@ -20,7 +20,7 @@ inline std::string_view family_of(std::string_view name) noexcept { return name.
 struct peer_link {
   peer_link(monitor& of, std::unique_ptr<datagram_port> through);
 
-  /// @returns a number that nobody without the secret can tell.
+  /// @returns a number that cannot be told without the secret.
   peer_key hash(std::string_view text) const noexcept;
   /// @returns what the messages about an entry of this client are signed with: the same for all of its path.
   peer_key key_of(std::string_view name) const noexcept { return hash(family_of(name)); }
