@@ -23,12 +23,21 @@ bool is_valid(const std::vector<step>& steps) {
   });
 }
 
-int to_flags(create_mode mode) {
-  if (mode == create_mode::ephemeral) return ZOO_EPHEMERAL;
-  return mode == create_mode::ephemeral_sequential ? ZOO_EPHEMERAL_SEQUENTIAL : 0;
-}
-
 }  // namespace
+
+int to_mode(create_mode mode) noexcept {
+  switch (mode) {
+    case create_mode::persistent:
+      return ZOO_PERSISTENT;
+    case create_mode::container:
+      return ZOO_CONTAINER;
+    case create_mode::ephemeral:
+      return ZOO_EPHEMERAL;
+    case create_mode::ephemeral_sequential:
+      return ZOO_EPHEMERAL_SEQUENTIAL;
+  }
+  return ZOO_PERSISTENT;
+}
 
 std::vector<step> steps_for(step::operation what, std::vector<std::string> paths) {
   std::vector<step> steps;
@@ -64,7 +73,7 @@ void multi::prepare(std::size_t index, const access_list& acl) {
       return zoo_check_op_init(&operation, path, from.version);
     case step::operation::create:
       if (is_sequential(from)) created.resize(from.path.size() + longest_number + 1);
-      return zoo_create_op_init(&operation, path, from.data.data(), size, acl.get(), to_flags(from.mode),
+      return zoo_create_op_init(&operation, path, from.data.data(), size, acl.get(), to_mode(from.mode),
                                 created.empty() ? nullptr : created.data(), static_cast<int>(created.size()));
     case step::operation::set:
       return zoo_set_op_init(&operation, path, from.data.data(), size, from.version, nullptr);

@@ -14,6 +14,9 @@
 
 namespace latchkey::detail {
 
+/// @returns the mode as the C client has it.
+int to_mode(create_mode mode) noexcept;
+
 /// The operations of one multi, and what became of each. The C client reads and writes them until the completion
 /// (HAZARDS 15): neither copied nor moved.
 class multi {

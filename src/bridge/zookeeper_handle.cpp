@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <future>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -14,13 +13,13 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
-#include "bridge/blocked_signals.hpp"
 #include "bridge/client_tls.hpp"
 #include "bridge/close_on_exec.hpp"
 #include "bridge/current_server.hpp"
 #include "bridge/multi.hpp"
 #include "bridge/reply_codes.hpp"
 #include "bridge/reply_values.hpp"
+#include "bridge/two_threads.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -33,37 +32,6 @@ constexpr auto drain_time = 500ms;
 
 /// What zookeeper_close gets for queueing the completions of what is in flight then; it needs about a microsecond each.
 constexpr auto head_start = 50ms;
-
-int to_mode(create_mode mode) {
-  switch (mode) {
-    case create_mode::persistent:
-      return ZOO_PERSISTENT;
-    case create_mode::container:
-      return ZOO_CONTAINER;
-    case create_mode::ephemeral:
-      return ZOO_EPHEMERAL;
-    case create_mode::ephemeral_sequential:
-      return ZOO_EPHEMERAL_SEQUENTIAL;
-  }
-  return ZOO_PERSISTENT;
-}
-
-/// Both are there at the same time. @throws std::system_error if one cannot be started
-void require_threads() {
-  std::promise<void> both;
-  const auto known = both.get_future().share();
-  const blocked_signals inherited;
-  std::thread first{[known] { known.wait(); }};
-  try {
-    std::thread{[] {}}.join();
-  } catch (...) {
-    both.set_value();
-    first.join();
-    throw;
-  }
-  both.set_value();
-  first.join();
-}
 
 }  // namespace
 
@@ -158,7 +126,7 @@ std::string zookeeper_handle::open(const std::string& servers, const former_sess
   std::copy_n(former.password.begin(), std::min(former.password.size(), sizeof(id.passwd)), std::begin(id.passwd));
   const auto* const whose = former.id != 0 ? &id : nullptr;
   try {
-    require_threads();  // HAZARDS 37
+    require_two_threads();  // HAZARDS 37
   } catch (const std::system_error& failed) {
     return fmt::format("the C client cannot have its two threads ({})", failed.code().message());
   }

@@ -2,7 +2,6 @@
 #include "session/waiting_peers.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/node_name.hpp"
@@ -11,8 +10,6 @@ namespace latchkey::detail {
 namespace {
 
 using verb = peer_message::verb;
-
-std::optional<std::uint32_t> number_of(std::string_view name) noexcept { return number_after("", name); }
 
 }  // namespace
 
@@ -47,8 +44,8 @@ bool waiting_peers::was_closed(std::string_view name) {
 }
 
 void waiting_peers::on_subscribe(const std::string& from, const peer_message& what, std::string_view bytes) {
-  const auto number = number_of(what.behind);
-  const auto own = number_of(what.ahead);
+  const auto number = number_after("", what.behind);
+  const auto own = number_after("", what.ahead);
   if (!number || !own || *number <= *own) return void(++link_.counts.malformed);
   const std::string ahead{what.ahead};
   if (!is_genuine(bytes, link_.key_of(ahead))) return void(++link_.counts.bad_tag);
