@@ -10,7 +10,7 @@ latchkey_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 latchkey_packages=(
   g++ cmake ninja-build pkgconf
   libzookeeper-mt-dev 'libboost-fiber-dev|libboost-fiber[0-9]*-dev' libfmt-dev nlohmann-json3-dev libsodium-dev
-  doctest-dev libcli11-dev
+  doctest-dev libcli11-dev libasio-dev
   # The servers of the test ensemble. Only the package zookeeperd would start one by itself.
   libzookeeper-java default-jre-headless
 )
@@ -23,8 +23,6 @@ latchkey_interop_packages=(
   dpkg-dev file groff-base stunnel4 openssl prometheus-cpp-dev python3-prometheus-client
   # What tests/fencing stores data in. The package redis-server would start a service.
   libsqlite3-dev libcpp-httplib-dev libpq-dev postgresql libhiredis-dev 'redis-tools|redis-server'
-  # With which locks are waited for beside Boost.Asio.
-  libasio-dev
   # The second compiler of tests/platforms.
   clang
 )
