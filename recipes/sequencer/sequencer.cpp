@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/escape.hpp"
 #include "base/path.hpp"
 #include "queue/grant_state.hpp"
@@ -33,8 +34,7 @@ bool is_node_of_queue(std::string_view node) {
 }
 
 bool is_plain(char byte) noexcept {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-         std::string_view{"-._~/"}.find(byte) != std::string_view::npos;
+  return detail::is_letter_or_digit(byte) || std::string_view{"-._~/"}.find(byte) != std::string_view::npos;
 }
 
 /// Takes what is no escape as it is: `parse_sequencer` refuses what `to_string` would have written in another way.

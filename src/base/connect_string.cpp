@@ -9,6 +9,7 @@
 
 #include <latchkey/error.hpp>
 
+#include "base/characters.hpp"
 #include "base/escape.hpp"
 #include "base/path.hpp"
 
@@ -40,9 +41,6 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(spaces) - first + 1);
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter_or_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_of_name(char c) { return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_'; }
 bool is_of_ipv6(char c) { return is_of_name(c) || c == ':' || c == '%'; }
 
 bool is_port(std::string_view text) {

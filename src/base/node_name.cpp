@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
+
 namespace latchkey::detail {
 
 std::optional<std::uint32_t> number_after(std::string_view marker, std::string_view name) noexcept {
@@ -18,7 +20,7 @@ std::optional<std::uint32_t> number_after(std::string_view marker, std::string_v
     head.remove_suffix(1);
     if (!head.ends_with(marker)) return std::nullopt;
   }
-  if (!std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+  if (!std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
   std::int64_t value = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (negative) value = -value;

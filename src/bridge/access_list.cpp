@@ -9,6 +9,7 @@
 
 #include <latchkey/error.hpp>
 
+#include "base/characters.hpp"
 #include "base/escape.hpp"
 
 namespace latchkey::detail {
@@ -41,10 +42,8 @@ void require_digest(const acl_entry& entry) {
   const auto colon = id.find(':');
   const auto digest = colon == std::string_view::npos ? std::string_view{} : id.substr(colon + 1);
   const bool right = colon != 0 && digest.size() == digits + 1 && digest.back() == '=' &&
-                     std::all_of(digest.begin(), digest.end() - 1, [](unsigned char each) {
-                       return (each >= '0' && each <= '9') || (each >= 'A' && each <= 'Z') ||
-                              (each >= 'a' && each <= 'z') || each == '+' || each == '/';
-                     });
+                     std::all_of(digest.begin(), digest.end() - 1,
+                                 [](char each) { return is_letter_or_digit(each) || each == '+' || each == '/'; });
   if (right) return;
   throw error{
       errc::bad_option,
@@ -104,11 +103,7 @@ std::string name_of(const acl_entry& entry) {
 }
 
 bool is_scheme(std::string_view text) noexcept {
-  return !text.empty() && text.size() <= longest_scheme &&
-         std::all_of(text.begin(), text.end(), [](unsigned char each) {
-           return (each >= '0' && each <= '9') || (each >= 'A' && each <= 'Z') || (each >= 'a' && each <= 'z') ||
-                  each == '-' || each == '_' || each == '.';
-         });
+  return !text.empty() && text.size() <= longest_scheme && std::all_of(text.begin(), text.end(), is_of_name);
 }
 
 access_list::access_list(std::vector<acl_entry> entries) : entries_{std::move(entries)} {

@@ -15,9 +15,11 @@
 namespace latchkey::detail {
 namespace {
 
+std::minstd_rand seeded() { return std::minstd_rand{std::random_device{}()}; }
+
 std::string to_list(std::vector<std::string> addresses) {
   if (addresses.empty()) return {};
-  std::minstd_rand random{std::random_device{}()};
+  auto random = seeded();
   return to_server_list(std::move(addresses), random);
 }
 
@@ -28,8 +30,7 @@ constexpr auto moment = std::chrono::milliseconds{250};
 /// Some of them, by chance: another look-up has others.
 void cut(std::vector<std::string>& addresses) {
   if (addresses.size() <= known_hosts::most_of_a_name) return;
-  std::minstd_rand random{std::random_device{}()};
-  std::shuffle(addresses.begin(), addresses.end(), random);
+  std::shuffle(addresses.begin(), addresses.end(), seeded());
   addresses.resize(known_hosts::most_of_a_name);
 }
 

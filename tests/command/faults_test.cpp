@@ -123,13 +123,13 @@ class starved {
 
 /// A run whose command writes, behind a network that may fail.
 struct first_run {
-  static constexpr auto usual_timeout = 2s;
+  static constexpr std::chrono::seconds usual_timeout{2};
 
   /// @param how its tree is contained
-  explicit first_run(const std::string& how, const std::string& session_timeout = "2s")
-      : first{
-            with({"run", "-c", network.connect_string(), "-T", session_timeout, "--path", path, "--contain", how, "--"},
-                 command)} {
+  explicit first_run(const std::string& how, std::chrono::seconds session_timeout = usual_timeout)
+      : first{with({"run", "-c", network.connect_string(), "-T", std::to_string(session_timeout.count()), "--path",
+                    path, "--contain", how, "--"},
+                   command)} {
     REQUIRE(written.has_writers(1));
     guard = child_named(first.pid(), "latchkey-guard");
     REQUIRE(guard > 0);
@@ -242,10 +242,10 @@ TEST_SUITE("latchkey run under faults") {
     const auto going_on = boottime_clock::now().time_since_epoch().count();
     for (auto each = all.rbegin(); each != all.rend(); ++each) ::kill(*each, SIGCONT);  // the runner and the guard last
     w.check_end("exit code 75");
-    for (const auto each : w.written.refused()) {
+    const auto refused = w.written.refused();
+    for (const auto each : refused) {
       CHECK(each - going_on < std::int64_t{200'000'000});  // what the guard keeps of the lease to kill
     }
-    const auto refused = w.written.refused();
     MESSAGE(refused.size() << " late lines, for " << (refused.empty() ? 0 : (refused.back() - going_on) / 1000)
                            << " us; their token is too small");
     second.signal(SIGKILL);
@@ -354,7 +354,7 @@ TEST_SUITE("latchkey run under faults") {
   }
 
   TEST_CASE("its session is not ended while a process of its tree lives") {
-    first_run w{"tree", "40s"};
+    first_run w{"tree", 40s};
     w.kill_both();
     REQUIRE(eventually([&] { return processes_with(w.file) == 1; }));
     const auto next = run_at(w.path, {"-n", "--contain", "tree"}, {"true"});

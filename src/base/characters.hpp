@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Characters of ASCII, whatever the locale.
+
+namespace latchkey::detail {
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+constexpr bool is_letter_or_digit(char c) noexcept {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+/// Of a host, or of a scheme of authentication.
+constexpr bool is_of_name(char c) noexcept { return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_'; }
+
+}  // namespace latchkey::detail
