@@ -1,70 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
 
 #include <latchkey/error.hpp>
 #include <latchkey/log.hpp>
+#include <latchkey/settings.hpp>
 
-#include "descriptor.hpp"
 #include "exit_code.hpp"
 #include "show.hpp"
 
 namespace command {
 namespace {
 
-constexpr std::size_t most_bytes_of_file = 64 * 1024;
-
-usage_error cannot_read(const std::string& file, std::string_view why) {
-  return usage_error{fmt::format("cannot read {}: {}", printable(file), why)};
-}
-
 /// @returns the text of the file; nothing if it `may_be_missing`, and is.
-std::optional<std::string> read_file(const std::string& file, bool secret, bool may_be_missing) {
-  // A pipe without a writer does not keep us.
-  const descriptor open{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (open.number() < 0) {
-    if (may_be_missing && (errno == ENOENT || errno == EACCES)) return std::nullopt;
-    throw cannot_read(file, std::strerror(errno));
-  }
+std::optional<std::string> read_file(const std::string& file, bool may_be_missing) {
+  constexpr off_t most_bytes = 64 * 1024;
+  const auto cannot_read = [&](std::string_view why) {
+    return usage_error{fmt::format("cannot read {}: {}", printable(file), why)};
+  };
   struct stat about {};
-  if (::fstat(open.number(), &about) != 0) throw cannot_read(file, std::strerror(errno));
-  if (!S_ISREG(about.st_mode)) throw cannot_read(file, "it is no regular file");
-  const auto mode = static_cast<unsigned>(about.st_mode & 07777);
-  if (secret && mode != 0600 && mode != 0400) {
-    throw usage_error{
-        fmt::format("the file of credentials {} has the mode {:04o}; give it the mode 0600, as with "
-                    "chmod 600, and change the credentials if others may have read them",
-                    printable(file), mode)};
+  if (::stat(file.c_str(), &about) != 0) {
+    if (may_be_missing && (errno == ENOENT || errno == EACCES)) return std::nullopt;
+    throw cannot_read(std::strerror(errno));
   }
-  std::string text(most_bytes_of_file + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const auto got = ::read(open.number(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw cannot_read(file, std::strerror(errno));
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
+  if (!S_ISREG(about.st_mode)) throw cannot_read("it is no regular file");
+  if (about.st_size > most_bytes) throw cannot_read("it is larger than 64 KiB");
+  std::ifstream open{file};
+  if (!open) {
+    if (may_be_missing && errno == EACCES) return std::nullopt;
+    throw cannot_read(std::strerror(errno));
   }
-  if (size > most_bytes_of_file) throw cannot_read(file, "it is larger than 64 KiB");
-  text.resize(size);
-  return text;
+  return std::string{std::istreambuf_iterator<char>{open}, {}};
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -74,20 +57,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
-/// Calls `take` with each line, without the space around it, and its number. Empty lines and comments are left out.
-template <class Callable>
-void for_each_line(const std::string& text, Callable take) {
-  std::istringstream lines{text};
-  std::string line;
-  for (std::size_t number = 1; std::getline(lines, line); ++number) {
-    const auto content = trimmed(line);
-    if (!content.empty() && content.front() != '#') take(content, number);
-  }
-}
-
 void accept(std::string_view) {}
-void check_duration(std::string_view text) { static_cast<void>(parse_duration(text)); }
-void check_acl(std::string_view text) { static_cast<void>(parse_acl(text)); }
+void check_duration(std::string_view text) { static_cast<void>(latchkey::parse_duration(text)); }
+void check_acl(std::string_view text) { static_cast<void>(latchkey::parse_acl(text)); }
 void check_tls(std::string_view text) {
   if (std::count(text.begin(), text.end(), ',') > 2)
     throw usage_error{"give three files; a key with a password is not supported, as others could see it here"};
@@ -98,7 +70,7 @@ struct setting {
   std::string settings::*member;
   const char* variable;
   std::string_view key;
-  void (*check)(std::string_view);  ///< throws usage_error
+  void (*check)(std::string_view);  ///< throws std::invalid_argument
 };
 
 constexpr std::array all_settings{
@@ -112,17 +84,21 @@ constexpr std::array all_settings{
 /// @param where it stands. @throws usage_error
 void check(const setting& what, std::string_view value, std::string_view where) try {
   if (!value.empty()) what.check(value);
-} catch (const usage_error& wrong) {
+} catch (const std::invalid_argument& wrong) {
   throw usage_error{fmt::format("{}: {}", where, wrong.what())};
 }
 
 void fill_in_from_file(settings& given) {
   const bool by_default = given.config.empty();
   const auto file = by_default ? std::string{default_config_file} : given.config;
-  const auto text = read_file(file, false, by_default);
+  const auto text = read_file(file, by_default);
   if (!text) return;
   std::set<std::string> said;  // the keys
-  for_each_line(*text, [&](std::string_view line, std::size_t number) {
+  std::istringstream lines{*text};
+  std::string whole;
+  for (std::size_t number = 1; std::getline(lines, whole); ++number) {
+    const auto line = trimmed(whole);
+    if (line.empty() || line.front() == '#') continue;
     const auto equals = line.find('=');
     const auto key = trimmed(line.substr(0, equals));
     const auto* const known =
@@ -138,10 +114,10 @@ void fill_in_from_file(settings& given) {
     if (value.empty()) throw usage_error{fmt::format("{} has no value; leave it out, or write one", where)};
     if (!said.insert(std::string{key}).second) throw usage_error{fmt::format("{} sets {} once more", where, key)};
     auto& member = given.*known->member;
-    if (!member.empty()) return;
+    if (!member.empty()) continue;
     member = value;
     check(*known, member, where);
-  });
+  }
 }
 
 /// The log of the library, in terms of the command line.
@@ -156,46 +132,6 @@ void send_log(bool verbose, purpose what) {
 }
 
 }  // namespace
-
-std::chrono::milliseconds parse_duration(std::string_view text, std::chrono::milliseconds most) {
-  struct unit {
-    std::string_view name;
-    double milliseconds;
-  };
-  constexpr std::array units{unit{"ms", 1},     unit{"s", 1000},      unit{"", 1000},
-                             unit{"m", 60'000}, unit{"h", 3'600'000}, unit{"d", 86'400'000}};
-  double number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  const auto name = text.substr(static_cast<std::size_t>(end - text.data()));
-  const auto* const found =
-      std::find_if(units.begin(), units.end(), [&](const auto& each) { return each.name == name; });
-  const bool valid = code == std::errc{} && found != units.end() && number >= 0;
-  if (!valid || number * found->milliseconds > static_cast<double>(most.count())) {
-    throw usage_error{fmt::format("\"{}\" is no duration of at most {}; write it as 500ms, 10s, 5m, 1.5h or 1d",
-                                  printable(text), most == longest_duration ? "a day" : "ten years")};
-  }
-  return std::chrono::milliseconds{static_cast<std::int64_t>(std::ceil(number * found->milliseconds))};
-}
-
-std::vector<latchkey::acl_entry> parse_acl(std::string_view text) {
-  std::vector<latchkey::acl_entry> all;
-  while (!text.empty()) {
-    const auto end = std::min(text.find(','), text.size());
-    const auto entry = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const auto first = entry.find(':');
-    const auto last = entry.rfind(':');
-    if (first == entry.npos || first == last || first == 0) {
-      throw usage_error{
-          fmt::format("\"{}\" is no entry of an access control list; write it as auth::cdrwa, or "
-                      "world:anyone:r, with commas between entries",
-                      printable(entry))};
-    }
-    all.push_back({std::string{entry.substr(0, first)}, std::string{entry.substr(first + 1, last - first - 1)},
-                   std::string{entry.substr(last + 1)}});
-  }
-  return all;
-}
 
 latchkey::peer_options parse_peers(std::string_view text) {
   latchkey::peer_options all;
@@ -219,21 +155,6 @@ void fill_in(settings& given, const std::function<const char*(const char*)>& env
   fill_in_from_file(given);
 }
 
-std::vector<latchkey::credentials> read_credentials(const std::string& file) {
-  std::vector<latchkey::credentials> all;
-  for_each_line(*read_file(file, true, false), [&](std::string_view line, std::size_t number) {
-    const auto colon = line.find(':');
-    if (colon == line.npos || colon == 0) {  // the line itself may be a password
-      throw usage_error{
-          fmt::format("line {} of {} has no scheme; write it as digest:user:password", number, printable(file))};
-    }
-    all.push_back({std::string{line.substr(0, colon)}, std::string{line.substr(colon + 1)}});
-  });
-  if (all.empty())
-    throw usage_error{fmt::format("{} has no credentials; write a line as digest:user:password", printable(file))};
-  return all;
-}
-
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
@@ -251,11 +172,11 @@ std::unique_ptr<latchkey::client> make_client(const settings& with, purpose what
                     default_config_file)};
   }
   latchkey::client_options options;
-  if (!with.session_timeout.empty()) options.session_timeout = parse_duration(with.session_timeout);
-  if (!with.auth_file.empty()) options.authentication = read_credentials(with.auth_file);
+  if (!with.session_timeout.empty()) options.session_timeout = latchkey::parse_duration(with.session_timeout);
+  if (!with.auth_file.empty()) options.authentication = latchkey::read_credentials(with.auth_file);
   options.label = with.label;
   if (what == purpose::hold) options.session_file = with.session_file;
-  options.acl = parse_acl(with.acl);
+  options.acl = latchkey::parse_acl(with.acl);
   const bool names_us =
       std::any_of(options.acl.begin(), options.acl.end(), [](const auto& each) { return each.scheme == "auth"; });
   if (names_us && options.authentication.empty() && with.tls.empty())

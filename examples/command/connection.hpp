@@ -24,7 +24,7 @@ struct settings {
   std::string auth_file;
   std::string session_timeout;
   std::string label;
-  std::string acl{};                   ///< of the nodes that are created: see `parse_acl`
+  std::string acl{};                   ///< of the nodes that are created: see `latchkey::parse_acl`
   std::optional<std::string> peers{};  ///< of direct hand-off: see `parse_peers`
   std::string tls{};                   ///< files, as "ca.pem,client.pem,client.key"
   std::string session_file{};          ///< of a client that holds; empty: none
@@ -37,23 +37,12 @@ inline constexpr std::chrono::milliseconds longest_duration = std::chrono::hours
 
 inline constexpr std::chrono::milliseconds longest_age = std::chrono::hours{24 * 3650};
 
-/// @returns "1.5s", "500ms", "2m", "1h", "1d", or "10" (seconds) as a duration of at most `most`; rounded up.
-/// @throws usage_error for other text
-std::chrono::milliseconds parse_duration(std::string_view text, std::chrono::milliseconds most = longest_duration);
-
-/// @returns the entries of "auth::cdrwa,world:anyone:r". @throws usage_error for other text
-std::vector<latchkey::acl_entry> parse_acl(std::string_view text);
-
 /// @returns "LISTEN" or "LISTEN,ADVERTISE", each an address and a port; empty: the default. @throws usage_error
 latchkey::peer_options parse_peers(std::string_view text);
 
 /// Fills in what was not given: from the environment, else from the file.
 /// @param environment as `std::getenv` @throws usage_error: one of them is wrong, and where it stands
 void fill_in(settings& given, const std::function<const char*(const char*)>& environment);
-
-/// @returns the credentials of a file with a line "scheme:data" for each, as "digest:user:password".
-/// @throws usage_error if others than its owner may read or write it (its mode is neither 0600 nor 0400), and for other lines
-std::vector<latchkey::credentials> read_credentials(const std::string& file);
 
 std::string host_name();
 

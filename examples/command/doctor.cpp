@@ -20,6 +20,7 @@
 #include <latchkey/mutex.hpp>
 #include <latchkey/queue_snapshot.hpp>
 #include <latchkey/sequencer.hpp>
+#include <latchkey/settings.hpp>
 #include <latchkey/transaction.hpp>
 
 #include "answer_times.hpp"
@@ -107,7 +108,7 @@ class examination {
 
   milliseconds wanted() const {
     return with_.session_timeout.empty() ? latchkey::client_options{}.session_timeout
-                                         : parse_duration(with_.session_timeout);
+                                         : latchkey::parse_duration(with_.session_timeout);
   }
 
   std::vector<nanoseconds> read_often(const std::string& server) {

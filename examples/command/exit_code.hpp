@@ -26,9 +26,9 @@ enum class exit_code {
 };
 
 /// Arguments that are wrong. The text says what to do.
-class usage_error : public std::runtime_error {
+class usage_error : public std::invalid_argument {
  public:
-  using std::runtime_error::runtime_error;
+  using std::invalid_argument::invalid_argument;
 };
 
 /// @returns what kind of failure of the library it is.

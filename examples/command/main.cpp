@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <latchkey/settings.hpp>
 #include <latchkey/version.hpp>
 
 #include "commands.hpp"
@@ -184,7 +185,7 @@ void describe_commands(CLI::App& app, arguments& to) {
   auto* bench = app.add_subcommand("bench", "Measure how fast locks are with these servers");
   bench->add_option("path", to.path, "Locks a fresh path below it")->required();
   add_parsed(*bench, "--for", to.bench_for, "Measure each for so long; default: 2s", [](const std::string& given) {
-    const auto time = command::parse_duration(given);
+    const auto time = latchkey::parse_duration(given);
     return time > std::chrono::milliseconds{0} ? time : throw command::usage_error{"nothing is measured in no time"};
   })->type_name("DURATION");
 

@@ -9,12 +9,15 @@
 #include <charconv>
 #include <chrono>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include <latchkey/settings.hpp>
 
 #include "connection.hpp"
 #include "exit_code.hpp"
@@ -30,7 +33,7 @@ CLI::Option* add_parsed(CLI::App& to, const std::string& name, Member& member, c
   const auto take = [&member, parse, option = name.substr(name.find("--"))](const std::string& given) {
     try {
       member = parse(given);
-    } catch (const usage_error& wrong) {
+    } catch (const std::invalid_argument& wrong) {
       throw usage_error{fmt::format("{}: {}", option, wrong.what())};
     }
   };
@@ -41,7 +44,7 @@ template <class Member>
 void add_duration(CLI::App& to, const std::string& name, Member& member, const std::string& text,
                   std::chrono::milliseconds most = longest_duration) {
   add_parsed(to, name, member, text, [most](const std::string& given) {
-    return parse_duration(given, most);
+    return latchkey::parse_duration(given, most);
   })->type_name("DURATION");
 }
 

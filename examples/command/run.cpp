@@ -25,6 +25,7 @@
 #include <latchkey/error.hpp>
 #include <latchkey/metrics.hpp>
 #include <latchkey/sequencer.hpp>
+#include <latchkey/settings.hpp>
 
 #include "containment.hpp"
 #include "descriptor.hpp"
@@ -128,7 +129,7 @@ class runner {
   }
 
   std::chrono::milliseconds client_timeout() const {
-    return with_.session_timeout.empty() ? usual_timeout : parse_duration(with_.session_timeout);
+    return with_.session_timeout.empty() ? usual_timeout : latchkey::parse_duration(with_.session_timeout);
   }
 
   /// "NAME=value", each with a 0.

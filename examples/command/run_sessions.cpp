@@ -26,6 +26,7 @@
 #include <fmt/ranges.h>
 
 #include <latchkey/session_file.hpp>
+#include <latchkey/settings.hpp>
 
 #include "descriptor.hpp"
 #include "show.hpp"
@@ -52,7 +53,7 @@ constexpr std::chrono::seconds at_the_end{1};
 
 latchkey::client_options options_of(const settings& with) {
   latchkey::client_options options;
-  if (!with.auth_file.empty()) options.authentication = read_credentials(with.auth_file);
+  if (!with.auth_file.empty()) options.authentication = latchkey::read_credentials(with.auth_file);
   options.tls = with.tls;
   return options;
 }

@@ -52,6 +52,22 @@ class LATCHKEY_EXPORT client {
   /// @throws std::system_error if no thread can be started
   explicit client(given_text<std::string> connect_string, client_options options = {});
 
+  /// A client whose servers are those of the environment variable `LATCHKEY_CONNECT`. Others take the place of an option
+  /// where they are set and not empty; `latchkey/settings.hpp` says how they are read:
+  ///
+  /// | variable                   | option            | as                           |
+  /// |----------------------------|-------------------|------------------------------|
+  /// | `LATCHKEY_AUTH_FILE`       | `authentication`  | the path of a file           |
+  /// | `LATCHKEY_SESSION_TIMEOUT` | `session_timeout` | `10s`                        |
+  /// | `LATCHKEY_LABEL`           | `label`           | `billing-7`                  |
+  /// | `LATCHKEY_ACL`             | `acl`             | `auth::cdrwa,world:anyone:r` |
+  /// | `LATCHKEY_TLS`             | `tls`             | `ca.pem,client.pem,client.key` |
+  ///
+  /// The command `latchkey` reads the same ones. No other thread may change the environment meanwhile.
+  /// @param others what no variable says
+  /// @throws error bad_connect_string if `LATCHKEY_CONNECT` is missing, bad_option; and as the constructor throws
+  [[nodiscard]] static client from_environment(client_options others = {});
+
   /// Connects to an ensemble in memory, in a test: pass a `testing::simulated_ensemble`, which converts to this. It does
   /// not look at `authentication`, `acl`, `tls` and `peers`: a direct hand-off is one by the ensemble there.
   /// @throws error bad_option

@@ -46,23 +46,6 @@ const char* nothing(const char*) { return nullptr; }
 }  // namespace
 
 TEST_SUITE("settings") {
-  TEST_CASE("durations have a unit, or are seconds") {
-    CHECK(parse_duration("500ms") == 500ms);
-    CHECK(parse_duration("10") == 10s);
-    CHECK(parse_duration("1.5s") == 1500ms);
-    CHECK(parse_duration("2m") == 2min);
-    CHECK(parse_duration("24h") == 24h);
-    CHECK(parse_duration("0") == 0ms);
-    CHECK(parse_duration("1d") == 24h);
-    CHECK(parse_duration("0.0001ms") == 1ms);  // zero may mean no limit
-    CHECK(parse_duration("30d", longest_age) == 720h);
-    for (const auto* wrong :
-         {"", "s", "-1s", "2d", "10 s", "1e9", "nan", "inf", "25h", "99999999999999999999h", "5x"}) {
-      CAPTURE(std::string{wrong});
-      CHECK(refusal_of([&] { parse_duration(wrong); }).find("is no duration") != std::string::npos);
-    }
-  }
-
   TEST_CASE("an option goes before the environment, and that before the file") {
     const file_with file{
         "# where the locks are\n\n  connect = file:1,file:2/chroot  \nlabel=file\nauth-file = "
@@ -106,7 +89,9 @@ TEST_SUITE("settings") {
       return std::string_view{name} == "LATCHKEY_ACL" ? "anyone" : nullptr;
     };
     given.session_timeout.clear();
-    CHECK(refusal_of([&] { fill_in(given, environment); }).starts_with("LATCHKEY_ACL: \"anyone\" is no"));
+    CHECK(refusal_of([&] {
+            fill_in(given, environment);
+          }).starts_with("LATCHKEY_ACL: entry 1 of the access control list is none"));
     given.acl.clear();
     given.tls = "a,b,c,d";
     CHECK(refusal_of([&] { fill_in(given, nothing); }).starts_with("--tls: give three files"));
@@ -125,56 +110,6 @@ TEST_SUITE("settings") {
     const file_with file{"digest:billing:secret\n"};
     given.auth_file = file.path();
     CHECK(refusal_of([&] { (void)make_client(given, purpose::look); }) == "accepted");
-  }
-
-  TEST_CASE("a pipe in place of a file is refused, and not waited for") {
-    const file_with place{""};
-    REQUIRE(::unlink(place.path().c_str()) == 0);
-    REQUIRE(::mkfifo(place.path().c_str(), 0600) == 0);
-    CHECK(refusal_of([&] { read_credentials(place.path()); }).find("no regular file") != std::string::npos);
-  }
-
-  TEST_CASE("an access control list is entries of three parts") {
-    CHECK(parse_acl("").empty());
-    const auto read = parse_acl("auth::cdrwa, digest:user:c2hh=:r,ip:10.0.0.0/8:r");
-    REQUIRE(read.size() == 3);
-    CHECK(read[0].scheme == "auth");
-    CHECK(read[0].id.empty());
-    CHECK(read[0].permissions == "cdrwa");
-    CHECK(read[1].id == "user:c2hh=");
-    CHECK(read[2].id == "10.0.0.0/8");
-    for (const auto* wrong : {"auth", "auth:cdrwa", ":x:r", ",", "auth::r,,"}) {
-      CAPTURE(wrong);
-      CHECK(refusal_of([&] { parse_acl(wrong); }).find("auth::cdrwa") != std::string::npos);
-    }
-  }
-
-  TEST_CASE("credentials are read from a file of mode 0600, and from no other") {
-    const std::string text = "# of the billing service\ndigest:billing:pass:word \n\nsasl:x\n";
-    const file_with file{text};
-    const auto read = read_credentials(file.path());
-    REQUIRE(read.size() == 2);
-    CHECK(read[0].scheme == "digest");
-    CHECK(read[0].data == "billing:pass:word");
-    CHECK(read[1].scheme == "sasl");
-    CHECK(read[1].data == "x");
-    for (const mode_t mode : {0644, 0640, 0604, 0620, 0602, 0700, 0666, 04600}) {
-      CAPTURE(mode);
-      const file_with open{text, mode};
-      const auto why = refusal_of([&] { read_credentials(open.path()); });
-      CHECK(why.find("chmod 600") != std::string::npos);
-      CHECK(why.find("pass") == std::string::npos);
-    }
-  }
-
-  TEST_CASE("a line without a scheme is refused, and not repeated") {
-    const file_with file{"digest:a:b\nsecret\n"};
-    const auto why = refusal_of([&] { read_credentials(file.path()); });
-    CHECK(why.starts_with("line 2 of "));
-    CHECK(why.find("secret") == std::string::npos);
-    CHECK(refusal_of([&] { read_credentials("/not/there"); }).starts_with("cannot read "));
-    const file_with large{std::string(64 * 1024 + 1, '#')};
-    CHECK(refusal_of([&] { read_credentials(large.path()); }).find("64 KiB") != std::string::npos);
   }
 
   TEST_CASE("without servers nothing is connected to") {
