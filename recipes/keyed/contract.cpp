@@ -86,7 +86,7 @@ void contract::conclude(const std::shared_ptr<waiter>& who, waiter::outcome what
       what = waiter::outcome::failed;
     }
   }
-  who->what.store(what, std::memory_order_release);
+  who->set(what);
   core_->monitor().wake({who, &who->point});
   waiting_.erase(who->at);  // last: it may hold the last reference
 }

@@ -61,10 +61,10 @@ std::shared_ptr<waiter> shared_state::begin_downgrade(std::uint64_t reader) {
       [this, keep = shared_from_this(), me, reader, lost](std::shared_ptr<place> granted, std::uint32_t turns) {
         if (granted) {
           readers_->adopt(std::move(granted), turns, reader);
-          me->what = waiter::outcome::granted;
+          me->set(waiter::outcome::granted);
         } else {
           me->why = std::make_unique<failure>(core_->failed().value_or(lost).at(path_));
-          me->what = waiter::outcome::failed;
+          me->set(waiter::outcome::failed);
         }
         core_->monitor().wake({me, &me->point});
       });

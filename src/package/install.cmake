@@ -64,6 +64,9 @@ install(FILES
   src/package/FindZooKeeper.cmake
   DESTINATION "${latchkey_config_dir}" COMPONENT development)
 
+install(FILES src/package/latchkey-tsan.supp src/package/latchkey-lsan.supp
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/latchkey" COMPONENT development)
+
 # Relative to the .pc file, so that an installation can be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE latchkey_libdir)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE latchkey_includedir)

@@ -48,7 +48,7 @@ void wait_list::conclude(const std::shared_ptr<waiter>& who, waiter::outcome wha
     }
   }
   if (what != waiter::outcome::granted) count_end(*who, what);
-  who->what.store(what, std::memory_order_release);
+  who->set(what);
   if (!who->entering) {
     who->woken = true;
     core_.monitor().wake({who, &who->point});

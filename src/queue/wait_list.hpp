@@ -15,6 +15,7 @@
 
 #include <latchkey/lockable.hpp>
 
+#include "base/race_detector.hpp"
 #include "bridge/wait_point.hpp"
 #include "queue/long_wait.hpp"
 #include "queue/rule.hpp"
@@ -66,6 +67,11 @@ struct waiter {
   timer_id timer;
   line::iterator at;           // while it waits
   std::shared_ptr<void> wish;  // for the recipe: what it waits with, while it waits
+
+  void set(outcome to) noexcept {
+    happens_before(&what);
+    what.store(to, std::memory_order_release);
+  }
 };
 
 /// What keeps the calls of a lock object from the lock.
@@ -176,6 +182,7 @@ inline std::shared_ptr<wait_point> point_of(const std::shared_ptr<waiter>& me) {
 
 /// @returns whether it was granted. @throws what it failed with
 inline bool outcome_of(const waiter& me) {
+  happens_after(&me.what);
   if (me.what == waiter::outcome::failed) me.why->throw_it();
   return me.what == waiter::outcome::granted;
 }

@@ -51,6 +51,25 @@ function(consume_with_find_package)
   endif()
 endfunction()
 
+# A user's program has a sanitizer, the library has none: nothing is reported but what is wrong in the program.
+function(consume_with_sanitizers)
+  if(NOT EXISTS "${WORK}/find_package/with_thread_sanitizer")
+    return() # the library has one
+  endif()
+  set(suppressions "${WORK}/stage/share/latchkey")
+  run("${CMAKE_COMMAND}" -E env "LSAN_OPTIONS=suppressions=${suppressions}/latchkey-lsan.supp"
+    "${WORK}/find_package/with_address_sanitizer")
+  set(thread "${CMAKE_COMMAND}" -E env "TSAN_OPTIONS=suppressions=${suppressions}/latchkey-tsan.supp"
+    "${WORK}/find_package/with_thread_sanitizer")
+  run(${thread})
+  execute_process(COMMAND ${thread} race RESULT_VARIABLE result ERROR_VARIABLE said OUTPUT_QUIET)
+  string(REGEX MATCHALL "SUMMARY: ThreadSanitizer: data race [^\n]*sanitized.cpp" reports "${said}")
+  list(LENGTH reports count)
+  if(result EQUAL 0 OR NOT count EQUAL 1)
+    message(FATAL_ERROR "a race of the program's own is not reported as it should be: ${said}")
+  endif()
+endfunction()
+
 function(consume_with_pkg_config)
   if(NOT PKG_CONFIG)
     message(FATAL_ERROR "pkg-config is missing")
@@ -155,6 +174,7 @@ else()
   stage("${SUBDIRECTORY_BUILD}")
 endif()
 consume_with_find_package()
+consume_with_sanitizers()
 consume_with_pkg_config()
 refuse_older_standard()
 refuse_older_fmt()
