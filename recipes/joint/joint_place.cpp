@@ -111,8 +111,9 @@ void joint_place::begin() {
   }
   for (const auto& each : parts_) each->make_entry();
   // What cannot be deleted would be one node more each time: look first.
-  const bool is_stuck = std::any_of(parts_.begin(), parts_.end(),
-                                    [this](const auto& each) { return core_->reaper().has_refused(*each->path_); });
+  const bool is_stuck = std::any_of(parts_.begin(), parts_.end(), [this](const auto& each) {
+    return core_->reaper().refused().any_below(*each->path_);
+  });
   how_ == patience::once || is_stuck ? peek() : queue(entries());
 }
 

@@ -40,7 +40,7 @@ void permit_queue::take(std::uint32_t count, bool once) {
   waited_ = false;
   contract_->ask();
   const bool alone = likely_free_ && contract_->agreed() && core_->session().connected() &&
-                     !core_->reaper().has_refused(*leases_path_);
+                     !core_->reaper().refused().any_below(*leases_path_);
   if (once || !alone) return queue_up();
   state_ = state::trying;
   edition_ = contract_->edition();
@@ -158,7 +158,7 @@ void permit_queue::count(const std::vector<std::string>& children) {
     const auto number = rule_of(contender_kind::permit).number(name);
     return !number || *number <= last;
   }));
-  refused_ = core_->reaper().refused(*leases_path_, children);
+  refused_ = core_->reaper().refused().among(*leases_path_, children);
 }
 
 void permit_queue::on_ready(permit&) {
@@ -207,7 +207,7 @@ void permit_queue::on_too_many() {
 
 /// Leases of ours that the ensemble does not let us delete stay until our session ends.
 void permit_queue::refuse_behind_own() {
-  for (const auto& name : refused_) core_->reaper().try_again(join(*leases_path_, name));
+  for (const auto& name : refused_) core_->reaper().refused().try_again(join(*leases_path_, name));
   on_failed(
       {errc::not_authorized,
        "this client may not delete earlier leases of its own, which take all permits (ZNOAUTH -102); grant it the "

@@ -38,7 +38,7 @@ void queue_entry::on_peeked(const reply& listed) {
 bool queue_entry::would_wait(const std::vector<std::string>& children) const {
   if (!is_held(children, *kind_)) return false;
   auto left = core_->reaper().remaining(*path_, children);
-  for (const auto& name : core_->reaper().refused(*path_, left)) std::erase(left, name);
+  for (const auto& name : core_->reaper().refused().among(*path_, left)) std::erase(left, name);
   return is_held(left, *kind_);
 }
 

@@ -143,10 +143,10 @@ void queue_entry::admitted_by_release() {
 /// for this client itself.
 bool queue_entry::refuse_behind_own(const std::vector<std::string>& children) {
   const auto mine = kind_->number(last_component(node_));
-  for (const auto& name : core_->reaper().refused(*path_, children)) {
+  for (const auto& name : core_->reaper().refused().among(*path_, children)) {
     const auto theirs = rival_of(*kind_, name);
     if (!theirs || (mine && theirs->number > *mine)) continue;
-    core_->reaper().try_again(join(*path_, name));
+    core_->reaper().refused().try_again(join(*path_, name));
     fail(errc::not_authorized, "this client may not delete its earlier entry " + name +
                                    ", which blocks the queue (ZNOAUTH -102); grant it the permissions c, d and r");
     return true;

@@ -50,7 +50,7 @@ void queue_entry::begin(std::unique_ptr<kept_node> former) {
   parent_failure_ = nullptr;
   if (!through().connected()) return await_connection();
   // What cannot be deleted would be one node more each time: look first.
-  if (patience_ == patience::once || core_->reaper().has_refused(*path_)) return peek();
+  if (patience_ == patience::once || core_->reaper().refused().any_below(*path_)) return peek();
   if (!former || !requeue(std::move(former))) enqueue();
 }
 

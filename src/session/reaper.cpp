@@ -5,9 +5,6 @@
 #include <iterator>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "base/log.hpp"
 #include "base/path.hpp"
 #include "session/transaction_size.hpp"
 
@@ -119,7 +116,7 @@ void reaper::on_session_over() {
   disregarded_.clear();
   bound_.clear();
   obligations_.clear();
-  refused_.clear();
+  refused_.on_session_over();
 }
 
 void reaper::discharge(std::uint64_t id) {
@@ -266,7 +263,8 @@ void reaper::conclude(std::uint64_t id, reply_code code) {
       const auto path = what.path;
       removed_.erase(path);
       obligations_.erase(at);
-      return remember_refused(path, code);
+      if (refused_.add(path, code) && on_reassessed_) on_reassessed_(path);
+      return;
   }
   if (what.prefix.empty()) {
     removed_.erase(what.path);
@@ -278,39 +276,6 @@ void reaper::conclude(std::uint64_t id, reply_code code) {
 void reaper::disregard(const std::string& path) {
   removed_.insert(*disregarded_.insert(path).first);
   if (on_reassessed_) on_reassessed_(path);
-}
-
-// Refused ----------
-
-void reaper::remember_refused(const std::string& path, reply_code code) {
-  log(log_level::error,
-      "the ensemble refused to delete a node of this client, which stays until the session ends; grant the "
-      "permission d on its parent",
-      {{"node", path}, {"code", name_and_number(code)}});
-  if (code != reply_code::no_permission) return;
-  refused_.insert(path);
-  if (on_reassessed_) on_reassessed_(path);
-}
-
-std::vector<std::string> reaper::refused(const std::string& parent, const std::vector<std::string>& children) const {
-  std::vector<std::string> found;
-  if (refused_.empty()) return found;
-  std::copy_if(children.begin(), children.end(), std::back_inserter(found),
-               [&](const std::string& name) { return refused_.contains(join(parent, name)); });
-  return found;
-}
-
-bool reaper::has_refused(const std::string& parent) const {
-  if (refused_.empty()) return false;
-  return std::any_of(refused_.begin(), refused_.end(),
-                     [&](const std::string& each) { return parent_of(each) == parent; });
-}
-
-void reaper::try_again(const std::string& path) {
-  if (!session_.connected()) return;
-  session_.submit({.kind = operation::remove, .path = path}, [this, path](const reply& removed) {
-    if (removed.code == reply_code::ok || removed.code == reply_code::no_node) refused_.erase(path);
-  });
 }
 
 }  // namespace latchkey::detail

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bridge/monitor.hpp"
+#include "session/refused_nodes.hpp"
 #include "session/session.hpp"
 
 namespace latchkey::detail {
@@ -29,7 +30,7 @@ namespace latchkey::detail {
 /// session a node in the reaper counts as deleted, though a list may still show it: see `remaining`.
 class reaper {
  public:
-  reaper(monitor& own, session& through) : monitor_{own}, session_{through} {}
+  reaper(monitor& own, session& through) : monitor_{own}, session_{through}, refused_{through} {}
 
   /// Deletes the node at `path`. @param along goes in one transaction with that: all or nothing. If the ensemble refuses it,
   /// the node goes by itself.
@@ -96,16 +97,9 @@ class reaper {
   /// @returns how many nodes are still to be deleted.
   std::size_t owed() const noexcept { return obligations_.size(); }
 
-  // Nodes that the ensemble does not let us delete: they stay until the session ends, and block the queue.
-
-  /// `what` is called with the path of each such node, and of each that is disregarded.
+  /// `what` is called with the path of each node that is refused from now on, and of each that is disregarded.
   void when_reassessed(std::function<void(const std::string&)> what) { on_reassessed_ = std::move(what); }
-  /// @returns those of `children` of `parent` that are such nodes.
-  std::vector<std::string> refused(const std::string& parent, const std::vector<std::string>& children) const;
-  /// @returns whether there is one below `parent`.
-  bool has_refused(const std::string& parent) const;
-  /// Asks once more for its deletion, which may be allowed by now.
-  void try_again(const std::string& path);
+  refused_nodes& refused() noexcept { return refused_; }
 
   void on_connected();
   /// The ensemble has deleted the nodes of the session together with it.
@@ -143,7 +137,6 @@ class reaper {
   void on_listed(std::uint64_t id, const reply& listed);
   void conclude(std::uint64_t id, reply_code code);
   void conclude_all(const numbers& ids, reply_code code);
-  void remember_refused(const std::string& path, reply_code code);
 
   monitor& monitor_;
   session& session_;
@@ -161,7 +154,7 @@ class reaper {
   std::size_t batches_ = 0;    // those of them that are transactions
   std::size_t hurried_ = 0;    // those of these that remote waiters may wait for
   std::uint64_t last_ = 0;
-  std::set<std::string> refused_;
+  refused_nodes refused_;
   std::function<void(const std::string&)> on_reassessed_;
 };
 
