@@ -54,7 +54,7 @@ class contract final : public session_observer, public std::enable_shared_from_t
   const std::shared_ptr<agreed_number> number_;
   std::function<void(const failure&)> on_refused_;
   std::uint64_t observing_ = 0;
-  std::atomic<bool> agreed_{false};
+  std::atomic<bool> agreed_{false};  // set with release, with the monitor; read with acquire without it
   bool wanted_ = false;
   waiter::line waiting_;
 };

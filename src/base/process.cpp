@@ -18,7 +18,7 @@ struct kept {
   kept* next;
 };
 
-std::atomic<kept*> first_kept{nullptr};
+std::atomic<kept*> first_kept{nullptr};  // of a list that no thread reads
 
 /// For a child that is forked without the handlers of pthread_atfork (vfork, posix_spawn) latchkey does not exist: it
 /// only executes another program.

@@ -29,6 +29,8 @@ class thread_anchor {
   }
 
  private:
+  // `enter` writes the first and reads the second, `shut` the reverse: in one order of both (seq_cst), so that one sees
+  // the other. What is done inside comes before the end of a wait (release in `leave`).
   std::atomic<int> inside_{0};
   std::atomic<bool> shut_{false};
 };

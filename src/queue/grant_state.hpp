@@ -62,7 +62,8 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   std::stop_token stop_token(duration before);
   std::stop_token release_token();
   bool asked_to_release();
-  /// The name of its node is about to be given to others. To be called before one looks whether it is held.
+  /// The name of its node is about to be given to others. To be called before one looks whether it is held. Of this and
+  /// `bound()`, which writes too, one comes first: either that sees the name given out, or this thread sees the end.
   void give_out() noexcept { given_out_.exchange(true); }
   bool wait_for_end(duration timeout);
   /// With the monitor. @returns what is notified at the end of the grant; null if it has ended.
@@ -82,7 +83,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   /// Once it has ended. @returns whether its node is referred to by others: its name was given out, or a
   /// transaction has not been answered.
   bool bound() noexcept {
-    bool none = false;  // it is written, so that a name given out after this finds the grant ended
+    bool none = false;
     return !given_out_.compare_exchange_strong(none, false) || unanswered_ != 0;
   }
 
@@ -112,7 +113,7 @@ class grant_state : public std::enable_shared_from_this<grant_state> {
   std::vector<std::string> other_nodes_;
   fencing_token fence_;
   time_point since_;
-  std::atomic<grant_phase> state_{grant_phase::held};
+  std::atomic<grant_phase> state_{grant_phase::held};  // stored with release after `why_`, for `loss()` on any thread
   std::atomic<loss_reason> why_{};
   std::optional<std::stop_source> stop_;
   std::vector<warning> warnings_;

@@ -31,7 +31,7 @@ std::shared_ptr<waiter> wait_list::make() {
   if (std::exchange(me->woken, false)) me->point.reset();
   me->entering = false;
   me->why = nullptr;
-  me->what.store(waiter::outcome::waiting, std::memory_order_relaxed);
+  me->what.store(waiter::outcome::waiting, std::memory_order_relaxed);  // its caller gets it through the monitor
   return me;
 }
 

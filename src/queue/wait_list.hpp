@@ -62,7 +62,7 @@ struct waiter {
   bool woken = false;           // `point` must be reset before it is used again
   bool ends_by_itself = false;  // a try, or its time is over: in a long outage that is a failure
   time_point since{};
-  std::atomic<outcome> what{outcome::waiting};  // written after `why`
+  std::atomic<outcome> what{outcome::waiting};  // set with release after `why`, for `outcome_of` on the caller's thread
   std::unique_ptr<failure> why;                 // of `failed`
   timer_id timer;
   line::iterator at;           // while it waits

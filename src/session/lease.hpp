@@ -55,7 +55,7 @@ class lease {
   static constexpr duration::rep end_for(loss_reason why) noexcept {
     return first_end + static_cast<duration::rep>(why);
   }
-  std::atomic<duration::rep> until_{0};
+  std::atomic<duration::rep> until_{0};  // all there is to read: its order with other memory does not matter
 };
 
 }  // namespace latchkey::detail
