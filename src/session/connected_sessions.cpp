@@ -4,47 +4,50 @@
 #include <pthread.h>
 
 #include <mutex>
-#include <unordered_set>
 #include <utility>
 
 namespace latchkey::detail {
-namespace {
 
-struct table {
-  std::mutex mutex;
-  std::unordered_set<std::int64_t> sessions;
-};
-
-table& all();
+connected_session* connected_session::newest_ = nullptr;
 
 /// Never destroyed: static clients may end later. A forked child has none of these sessions, and finds it unlocked.
-table& make_table() {
-  const auto begin_anew = [] {
-    all().sessions.clear();
-    all().mutex.unlock();
-  };
-  ::pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); }, begin_anew);
-  return *new table;
-}
+struct connected_session::list {
+  std::mutex mutex;
 
-table& all() {
-  static auto& instance = make_table();
-  return instance;
-}
-
-}  // namespace
+  static list& all() {
+    static auto& instance = *new list;
+    [[maybe_unused]] static const int registered =
+        ::pthread_atfork([] { instance.mutex.lock(); }, [] { instance.mutex.unlock(); },
+                         [] {
+                           newest_ = nullptr;
+                           instance.mutex.unlock();
+                         });
+    return instance;
+  }
+};
 
 bool is_connected_here(std::int64_t session) {
-  const std::lock_guard lock{all().mutex};
-  return all().sessions.contains(session);
+  const std::lock_guard lock{connected_session::list::all().mutex};
+  const auto* each = connected_session::newest_;
+  while (each != nullptr && each->session_ != session) each = each->next_;
+  return each != nullptr && session != 0;
+}
+
+connected_session::connected_session() {
+  const std::lock_guard lock{list::all().mutex};
+  next_ = std::exchange(newest_, this);
+}
+
+connected_session::~connected_session() {
+  const std::lock_guard lock{list::all().mutex};
+  auto** at = &newest_;
+  while (*at != nullptr && *at != this) at = &(*at)->next_;
+  if (*at != nullptr) *at = next_;  // it is not there in a forked child
 }
 
 void connected_session::set(std::int64_t session) {
-  const auto former = std::exchange(session_, session);
-  if (former == session) return;
-  const std::lock_guard lock{all().mutex};
-  all().sessions.erase(former);
-  if (session != 0) all().sessions.insert(session);
+  const std::lock_guard lock{list::all().mutex};
+  session_ = session;
 }
 
 }  // namespace latchkey::detail

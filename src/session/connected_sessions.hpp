@@ -11,11 +11,12 @@ namespace latchkey::detail {
 /// any thread.
 bool is_connected_here(std::int64_t session);
 
-/// The session of one client, while it is connected.
+/// The session of one client, while it is connected. A debugger finds the clients of a process by them, in its memory
+/// (src/package/latchkey-gdb.py): so those without a session are in the list, too.
 class connected_session {
  public:
-  connected_session() = default;
-  ~connected_session() { set(0); }
+  connected_session();
+  ~connected_session();
   connected_session(const connected_session&) = delete;
   connected_session& operator=(const connected_session&) = delete;
 
@@ -23,7 +24,14 @@ class connected_session {
   void set(std::int64_t session);
 
  private:
+  friend bool is_connected_here(std::int64_t session);
+
+  struct list;
+
+  static connected_session* newest_;
+
   std::int64_t session_ = 0;
+  connected_session* next_ = nullptr;
 };
 
 }  // namespace latchkey::detail

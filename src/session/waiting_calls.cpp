@@ -4,7 +4,6 @@
 namespace latchkey::detail {
 
 void waiting_calls::add(const std::shared_ptr<long_wait_source>& line) {
-  if (long_wait_ <= duration::zero()) return;
   if (lines_.size() >= enough_) {
     forget_gone();
     enough_ = 2 * lines_.size() + 64;

@@ -28,7 +28,7 @@ class waiting_calls {
   /// @param long_wait how long a call waits before that is worth a line; zero: no rounds
   waiting_calls(monitor& own, duration long_wait) : own_{own}, long_wait_{long_wait} {}
 
-  /// It is told of rounds for as long as it lives.
+  /// It is told of rounds for as long as it lives. Without rounds only a debugger finds it here.
   void add(const std::shared_ptr<long_wait_source>& line);
 
   void one_more() {
