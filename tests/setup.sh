@@ -20,7 +20,7 @@ latchkey_packages=(
 # shellcheck disable=SC2034
 latchkey_interop_packages=(
   'default-jdk-headless|openjdk-[0-9]*-jdk-headless' libcurator-recipes-java python3-kazoo spin '?clang-format-14' doxygen
-  dpkg-dev file groff-base stunnel4 openssl prometheus-cpp-dev python3-prometheus-client
+  dpkg-dev file gdb groff-base stunnel4 openssl prometheus-cpp-dev python3-prometheus-client
   # What tests/fencing stores data in. The package redis-server would start a service.
   libsqlite3-dev libcpp-httplib-dev libpq-dev postgresql libhiredis-dev 'redis-tools|redis-server'
   # The second compiler of tests/platforms.

@@ -29,6 +29,12 @@ install(TARGETS latchkey EXPORT latchkey
   LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
   ARCHIVE COMPONENT development
   FILE_SET HEADERS COMPONENT development)
+# gdb loads the file by itself that is named after the shared library that a program has; any other program needs `source`.
+install(FILES src/package/latchkey-gdb.py DESTINATION "${CMAKE_INSTALL_DATADIR}/latchkey" COMPONENT development)
+if(latchkey_type STREQUAL "SHARED_LIBRARY")
+  install(FILES src/package/latchkey-gdb.py RENAME "liblatchkey.so.${PROJECT_VERSION}-gdb.py"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load${CMAKE_INSTALL_FULL_LIBDIR}" COMPONENT development)
+endif()
 install(EXPORT latchkey FILE latchkey-targets.cmake NAMESPACE latchkey:: DESTINATION "${latchkey_config_dir}"
   COMPONENT development)
 if(TARGET latchkey_simulation)

@@ -1,0 +1,33 @@
+set language c++
+frame function main
+latchkey locks
+python print(gdb.selected_frame().name())
+print shown->here
+print shown->away
+print shown->closed
+print shown->nightly
+print shown->unused
+print shown->late
+print shown->tree
+print shown->config
+print shown->press
+print shown->ledger
+print shown->pool
+print shown->orders
+print shown->pair
+print shown->either
+print shown->chief
+print shown->of_nightly
+print shown->of_ledger
+print shown->none
+print shown->permits
+print shown->leadership
+print shown->moved_from
+print shown->in_line
+print shown->empty
+print shown->token
+print *(latchkey::mutex*)&shown->destroyed
+print *(latchkey::mutex*)&shown->corrupt
+print *(latchkey::client*)&shown->destroyed_client
+print *(latchkey::client*)&shown->corrupt_client
+print *(latchkey::guard*)&shown->corrupt_client
