@@ -19,12 +19,15 @@ if [[ -n $reused ]]; then
   export LATCHKEY_OBJECTS=$reused
   set -- "$@" "-DCMAKE_CXX_COMPILER_LAUNCHER=$source/tests/package/reuse.sh"
 fi
-rm -rf "$work/root" "$work/build/"*.deb
+rm -rf "$work/root" "$work/debug" "$work/build/"*.deb "$work/build/"*.ddeb
 cmake --preset debian -S "$source" -B "$work/build" "$@"
 cmake --build "$work/build" --parallel "$(nproc)" --target package
 for package in "$work/build/"*.deb; do
   dpkg-deb --info "$package"
   dpkg-deb --extract "$package" "$work/root"
+done
+for package in "$work/build/"*.ddeb; do
+  dpkg-deb --extract "$package" "$work/debug"
 done
 
 failed=0
@@ -102,6 +105,15 @@ done
 plain=$(grep '"command"' "$work/build/compile_commands.json" |
   grep -v -e '-O3 -DNDEBUG .*-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection' || true)
 expect "$plain" "" "commands that compile without a hardening flag"
+
+# For gdb: the script has the name for which it looks, and the debug information is that of the library.
+script=$work/root/usr/share/gdb/auto-load${latchkey#"$work/root"}-gdb.py
+expect "$(cmp "$source/src/package/latchkey-gdb.py" "$script" 2>&1)" "" "script for gdb that is not that of the source"
+ask_gdb() { gdb -nx -batch -iex "set debug-file-directory $work/debug/usr/lib/debug" "$@" "$latchkey" 2>&1 | tail -n 1; }
+expect "$(ask_gdb -ex "info line latchkey::mutex::unlock" | grep -o '/mutex.cpp"')" '/mutex.cpp"' "file of a line of the library"
+if [[ -z $reused ]]; then
+  expect "$(ask_gdb -ex "python print(gdb.lookup_type('latchkey::detail::client_core').fields() != [])")" True "whether a type of the library is known"
+fi
 
 for page in latchkey-testcluster latchkey latchkey-run; do
   expect "$(groff -man -ww -z "$work/root/usr/share/man/man1/$page.1" 2>&1)" "" "warnings about the manual page of $page"

@@ -62,6 +62,9 @@ read -r connect_string <&"$output"
 for program in build/nightly ./nightly; do
   timeout 60 "$program" "$connect_string"
 done
+# gdb has loaded the script for the library.
+timeout 60 gdb -nx -batch -iex "set debuginfod enabled off" -ex "set disable-randomization off" -ex "break main" -ex run \
+  -ex "latchkey locks" build/nightly </dev/null 2>&1 | grep -F "no debug information of liblatchkey"
 for component in simulation testcluster; do
   read -ra flags < <(pkg-config --cflags --libs "latchkey-$component")
   "$cxx" -std=c++20 "$source/tests/package/consumer/$component.cpp" "${flags[@]}" -o "$component"
