@@ -45,20 +45,34 @@ known_hosts::known_hosts(const std::vector<std::string>& names) {
 
 std::size_t known_hosts::begin_round(std::size_t most) {
   const std::lock_guard lock{mutex_};
+  most_ = most;
   std::size_t due = 0;
+  std::size_t known = 0;
   for (auto& each : hosts_) {
     each.is_due = !each.is_asked && !are_addresses({each.name});
     due += each.is_due ? 1 : 0;
+    known += each.is_due && each.is_known() ? 1 : 0;
   }
-  const auto further = std::min(due, most - std::min(most, threads_));
+  const auto up_to = [this](std::size_t limit) { return limit - std::min(limit, threads_); };
+  const auto further = std::max(std::min(due, up_to(most)), std::min(known, up_to(most + most_known)));
   threads_ += further;
   return further;
 }
 
+/// @returns the name that is to be looked up next; null: none, by this thread.
+known_hosts::host* known_hosts::next_due() {
+  const auto first = [this](auto is_meant) -> host* {
+    const auto at = std::find_if(hosts_.begin(), hosts_.end(), is_meant);
+    return at != hosts_.end() ? &*at : nullptr;
+  };
+  if (auto* const known = first([](const host& each) { return each.is_due && each.is_known(); })) return known;
+  return threads_ <= most_ ? first([](const host& each) { return each.is_due; }) : nullptr;
+}
+
 std::optional<known_hosts::answer> known_hosts::look_up_next() {
   std::unique_lock lock{mutex_};
-  const auto about = std::find_if(hosts_.begin(), hosts_.end(), [](const host& each) { return each.is_due; });
-  if (about == hosts_.end()) {
+  auto* const about = next_due();
+  if (about == nullptr) {
     lock.unlock();
     go_without(1);
     return std::nullopt;

@@ -129,6 +129,20 @@ TEST_SUITE("moving names") {
     names().release();
   }
 
+  TEST_CASE("nor do forty of them hide the new address of a name that was known") {
+    auto known = server();
+    names().set("known.test", {known->address()});
+    names().hold_back("slow.test");
+    std::string hosts;
+    for (int i = 0; i < 40; ++i) hosts += std::to_string(i) + ".slow.test:1,";
+    std::optional<lost_client> lost{std::in_place, "known.test:1," + hosts.substr(0, hosts.size() - 1), known};
+    const auto living = server();
+    names().set("known.test", {living->address()});
+    CHECK(lost->is_back_in_its_session());
+    lost.reset();
+    names().release();
+  }
+
   TEST_CASE("nor a new session, which is given the addresses that the name had") {
     auto before = server();
     names().set("slow.test", {before->address()});
