@@ -111,13 +111,17 @@ void agreed_number::make_node() {
 }
 
 void agreed_number::send(request what) {
-  core().session().submit(std::move(what), [weak = weak_from_this()](const reply& answer) {
-    using enum reply_code;
-    const auto code = answer.code;
-    const bool raced = code == ok || code == node_exists || code == bad_version || code == no_node;
-    const auto self = weak.lock();
-    if (self && !raced && !is_lost(code)) self->refused_ = refusal(self->core(), code, self->what_.permissions);
-  });
+  auto created = what.kind == operation::create ? what.path : std::string{};
+  core().session().submit(
+      std::move(what), [weak = weak_from_this(), created = std::move(created)](const reply& answer) {
+        using enum reply_code;
+        const auto code = answer.code;
+        const bool raced = code == ok || code == node_exists || code == bad_version || code == no_node;
+        const auto self = weak.lock();
+        if (!self || raced || is_lost(code)) return;
+        self->refused_ = created.empty() ? refusal(self->core(), code, self->what_.permissions)
+                                         : refusal_to_create(self->core(), created, code);
+      });
 }
 
 /// The node may have been changed before the call began, and the server of this client may not know yet.

@@ -159,13 +159,14 @@ queue_snapshot::queue_snapshot(client& through, given_text<std::string> path,
 }
 
 std::string to_string(const queue_snapshot& queue) {
+  const auto path = detail::escaped(queue.path());
   if (queue.holder_count() == 0) {
-    return fmt::format("{}: not held{}", queue.path(), queue.waiter_count() == 0 ? "" : ", " + count_of(queue));
+    return fmt::format("{}: not held{}", path, queue.waiter_count() == 0 ? "" : ", " + count_of(queue));
   }
-  if (queue.holders().empty()) return fmt::format("{}: held, {}", queue.path(), count_of(queue));  // none was read
+  if (queue.holders().empty()) return fmt::format("{}: held, {}", path, count_of(queue));  // none was read
   const auto& first = queue.holders().front();
   const auto others = queue.holder_count() - 1;
-  return fmt::format("{}: {} held by {}{} since {:%FT%TZ}, {}", queue.path(), name_of_lock(first.what), describe(first),
+  return fmt::format("{}: {} held by {}{} since {:%FT%TZ}, {}", path, name_of_lock(first.what), describe(first),
                      others > 0 ? fmt::format(" and {} more", others) : std::string{},
                      fmt::gmtime(std::chrono::system_clock::to_time_t(first.since)), count_of(queue));
 }
@@ -196,7 +197,7 @@ bool evict(client& through, const std::string& path, const std::string& node,
     throw error{errc::bad_path,
                 fmt::format("\"{}\" is not the name of a contender's node, so it was not deleted; take the name from "
                             "contender::node of a queue_snapshot",
-                            detail::escaped(node)),
+                            detail::escaped(std::string_view{node}.substr(0, 128))),
                 path};
   }
   auto& core = *through.core();

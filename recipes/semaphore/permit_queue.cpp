@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/path.hpp"
 #include "queue/foreign_use.hpp"
 #include "recipes/rules.hpp"
@@ -126,7 +128,8 @@ void permit_queue::on_lost(loss_reason) {
 
 void permit_queue::on_failed(const failure& why) {
   give_up();
-  listener_.on_queue_failed({why.code, why.what, path_});
+  const bool names_node = why.what.starts_with('/');
+  listener_.on_queue_failed({why.code, names_node ? why.what : fmt::format("{}: {}", why.path, why.what), path_});
 }
 
 // The leases ----------

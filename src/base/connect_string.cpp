@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view default_port = "2181";
 constexpr std::string_view spaces = " \t";
 
-/// The text goes into logs: an at sign may end a user and a password, with any characters.
+/// The text goes into logs: an at sign may end a user and a password, with any characters, and what follows a sign as in
+/// other connect strings may be one.
 [[noreturn]] void fail(std::string_view text, std::string_view what) {
   constexpr std::size_t most = 256;
   const auto at = text.find('@') != std::string_view::npos ? text.rfind('@') : text.rfind("%40");
@@ -28,10 +29,16 @@ constexpr std::string_view spaces = " \t";
     text.remove_prefix(at);
     what = "has an at sign; write hosts without user and password, which belong in client_options::authentication";
   }
+  const auto sign = text.substr(0, text.find('/')).find_first_of(";?&=#");
+  const bool cut_end = sign != std::string_view::npos;
+  if (cut_end) {
+    text = text.substr(0, sign + 1);
+    if (!cut) what = "has a sign that no host has; put a comma between two hosts, and nothing else";
+  }
   const bool says_what_to_do = what.find(';') != std::string_view::npos;
   throw error{errc::bad_connect_string,
-              fmt::format("the connect string \"{}{}\" {}{}", cut ? "..." : "", escaped(text.substr(0, most)),
-                          cut ? what : escaped(what.substr(0, 4 * most)),
+              fmt::format("the connect string \"{}{}{}\" {}{}", cut ? "..." : "", escaped(text.substr(0, most)),
+                          cut_end ? "..." : "", cut || cut_end ? what : escaped(what.substr(0, 4 * most)),
                           says_what_to_do ? "" : "; write it like \"zk1:2181,zk2:2181,zk3:2181/chroot\"")};
 }
 
@@ -74,8 +81,6 @@ std::string parse_host(std::string_view text, std::string_view host) {
   if (host.find_first_of(spaces) != std::string_view::npos)
     fail(text, fmt::format("has a space in \"{}\"; put a comma between two hosts", host));
   if (host.front() == '[') return parse_ipv6(text, host);
-  if (host.find(';') != std::string_view::npos)  // what follows may be a password
-    fail(text.substr(0, text.find(';') + 1), "has a semicolon; put a comma between two hosts");
   if (std::count(host.begin(), host.end(), ':') > 1) {
     fail(text,
          fmt::format("has several colons in \"{}\"; write an IPv6 address in brackets, as in \"[::1]:2181\"", host));

@@ -7,31 +7,6 @@
 #include "base/repetition.hpp"
 
 namespace latchkey::detail {
-namespace {
-
-/// @returns why `node` could not be created. The server looks at the ACL above before it looks for the node.
-failure refusal_to_create(client_core& core, const std::string& node, reply_code code) {
-  const auto named = name_and_number(code);
-  switch (code) {
-    case reply_code::no_permission:
-      return {errc::not_authorized,
-              fmt::format("{} is missing, and the ACL above denies creating it, or it is there, and its own ACL denies "
-                          "access ({}); create it, or grant this client the permission c",
-                          node, named),
-              {}};
-    case reply_code::no_children_for_ephemerals:
-      return {
-          errc::parent_is_ephemeral,
-          fmt::format("{} cannot be created, because its parent is ephemeral ({}); choose another path", node, named),
-          {}};
-    default: {
-      const auto why = refusal(core, code, {});
-      return {why.code, fmt::format("{} is missing: {}", node, why.what), {}};
-    }
-  }
-}
-
-}  // namespace
 
 failure refusal(client_core& core, reply_code code, std::string_view permissions) {
   const auto named = name_and_number(code);
@@ -77,6 +52,28 @@ failure refusal(client_core& core, reply_code code, std::string_view permissions
                           "client_options::authentication",
                           named),
               {}};
+  }
+}
+
+/// The server looks at the ACL above before it looks for the node.
+failure refusal_to_create(client_core& core, const std::string& node, reply_code code) {
+  const auto named = name_and_number(code);
+  switch (code) {
+    case reply_code::no_permission:
+      return {errc::not_authorized,
+              fmt::format("{} is missing, and the ACL above denies creating it, or it is there, and its own ACL denies "
+                          "access ({}); create it, or grant this client the permission c",
+                          node, named),
+              {}};
+    case reply_code::no_children_for_ephemerals:
+      return {
+          errc::parent_is_ephemeral,
+          fmt::format("{} cannot be created, because its parent is ephemeral ({}); choose another path", node, named),
+          {}};
+    default: {
+      const auto why = refusal(core, code, {});
+      return {why.code, fmt::format("{} is missing: {}", node, why.what), {}};
+    }
   }
 }
 

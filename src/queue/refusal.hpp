@@ -18,6 +18,9 @@ namespace latchkey::detail {
 /// @returns what to tell the caller of a request that the ensemble has refused.
 failure refusal(client_core& core, reply_code code, std::string_view permissions);
 
+/// @returns the same for the creation of `node`, an absolute path.
+failure refusal_to_create(client_core& core, const std::string& node, reply_code code);
+
 /// @returns the failure of a path that is missing however often it is created.
 failure always_missing();
 

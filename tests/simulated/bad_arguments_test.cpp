@@ -43,6 +43,31 @@ bool says(const std::string& text, std::string_view with) { return text.find(wit
 
 }  // namespace
 
+TEST_CASE("what a snapshot says in one line has nothing of its path that breaks lines, or changes the direction") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  for (const auto* sign : {"\xe2\x80\xa8", "\xe2\x80\xae"}) {  // U+2028, U+202E
+    const auto path = std::string{"/locks/a"} + sign + "b";
+    mutex lock{owner, path};
+    CHECK_FALSE(says(to_string(queue_snapshot{owner, path}), sign));
+    const auto held = lock.acquire();
+    CHECK_FALSE(says(to_string(queue_snapshot{owner, path}), sign));
+    CHECK(says(to_string(queue_snapshot{owner, path}), "held by"));
+  }
+}
+
+TEST_CASE("the name of a node that is none is cut where it is repeated") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  try {
+    evict(owner, "/locks/a", std::string(100'000, 'x'));
+    FAIL("did not throw");
+  } catch (const error& refused) {
+    CHECK(refused.code() == errc::bad_path);
+    CHECK(std::string_view{refused.what()}.size() < 500);
+  }
+}
+
 TEST_CASE("a semaphore of no permits, or of fewer, is refused with its number") {
   simulated_ensemble ensemble;
   client owner{ensemble};

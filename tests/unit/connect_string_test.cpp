@@ -134,7 +134,8 @@ TEST_CASE("what is refused is shown on one line, and without a user and a passwo
     CHECK(what.find("client_options::authentication") != std::string::npos);
     for (const auto* part : {"alice", "secret", "sec", "ret", "ecret", "cret"}) CHECK(what.find(part) == what.npos);
   }
-  for (const auto* text : {"alice:secret%40zk1:2181", "zk1:2181;user=alice;password=secret"}) {
+  for (const auto* text : {"alice:secret%40zk1:2181", "zk1:2181;user=alice;password=secret", "zk1:2181?password=secret",
+                           "zk1:2181 password=secret", "zk1,[::1]:2181#secret", "zk1?key=sec/secret"}) {
     CAPTURE(text);
     CHECK(message(text) != "");
     CHECK(message(text).find("secret") == std::string::npos);

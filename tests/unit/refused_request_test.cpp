@@ -256,6 +256,34 @@ TEST_SUITE("refused requests") {
     about->shut();
   }
 
+  TEST_CASE("a missing root of keys that may not be created is said to be missing") {
+    refusing_world w;
+    w.ensemble.create("/a");
+    w.ensemble.forbid(operation::create, "/a");
+    const auto about = std::make_shared<detail::contract>(w.one.core(), "/a/root", detail::stripes_agreement, 64);
+    std::string why;
+    about->open([&](const detail::failure& refused) { why = refused.what; });
+    w.one.run([&] { about->ask(); });
+    REQUIRE(w.eventually([&] { return !why.empty(); }));
+    CHECK(says(why, "/a/root is missing, and the ACL above denies creating it"));
+    about->shut();
+  }
+
+  TEST_CASE("a refusal names the folder of a semaphore that it is about, not its path") {
+    for (const std::string folder : {"/s/leases", "/s/locks"}) {
+      CAPTURE(folder);
+      permit_world w{1};
+      const auto held = w.take(w.theirs);
+      if (folder == "/s/leases") w.theirs.leave(held);
+      w.settle();
+      w.ensemble.forbid(operation::create, folder);
+      const auto call = w.ours.enter();
+      REQUIRE(w.ends(call, outcome::failed));
+      CHECK(says(call.waiter->why->what, folder + ": its ACL denies access"));
+      w.ensemble.allow_everything();
+    }
+  }
+
   TEST_CASE("a view of a path that is deleted each time asks less and less often") {
     refusing_world w;
     w.ensemble.create("/a");
