@@ -26,17 +26,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A file in a folder of its own.
-class file_with {
- public:
-  explicit file_with(const std::string& text, mode_t mode = 0600) : path_{folder_.file("file", text, mode)} {}
-  const std::string& path() const noexcept { return path_; }
-
- private:
-  const temporary_folder folder_;
-  const std::string path_;
-};
-
 template <class Callable>
 std::string refusal_of(Callable what) {
   try {
