@@ -10,6 +10,7 @@
 
 #include "base/node_name.hpp"
 #include "base/path.hpp"
+#include "recipes/robust/robust_record.hpp"
 
 namespace latchkey::detail {
 namespace {
@@ -63,6 +64,15 @@ void require_lock_path(std::string_view path, std::string_view chroot) {
   const auto absolute = fmt::format("{}{}", chroot, path);
   for (std::string_view rest = absolute; rest.size() > 1; rest = rest.substr(0, rest.rfind('/'))) {
     const auto name = last_component(rest);
+    if (name == name_of_record) {
+      throw error{
+          errc::bad_path,
+          fmt::format(
+              "\"{}\" is what a robust_mutex at its parent keeps there, and would take for a death; choose another "
+              "name",
+              name),
+          std::string{path}};
+    }
     // Of parents those alone that look as the entries that are made: "release-1764230400" is none.
     if (rest.size() == absolute.size() ? !parse_contender(name) : !looks_like_entry(name)) continue;
     throw error{

@@ -10,6 +10,7 @@
 
 #include "base/path.hpp"
 #include "recipes/line/line_call.hpp"
+#include "recipes/robust/robust_record.hpp"
 #include "recipes/rules.hpp"
 
 namespace latchkey::detail {
@@ -46,6 +47,14 @@ std::string key_space::name_of(std::string_view key) const {
   }
   if (stripes_ != 0) return fmt::to_string(hash_of(key) % stripes_);
   auto name = as_component(key);
+  if (name == name_of_record) {
+    throw error{
+        errc::bad_path,
+        fmt::format("the key \"{}\" is what a robust_mutex at the root of the keys keeps there, and would take for a "
+                    "death; choose another one, or use stripes",
+                    name),
+        root_};
+  }
   if (!parse_contender(name)) return name;
   throw error{
       errc::bad_path,

@@ -19,6 +19,8 @@
 
 #include <latchkey/testing/simulated_ensemble.hpp>
 
+#include "error_of.hpp"
+
 namespace latchkey::testing {
 namespace {
 
@@ -78,6 +80,20 @@ TEST_CASE("no lock is made at a path, or for a key, that is named as an entry is
     CHECK_FALSE(is_refused([&] { mutex lock(owner, "/a/" + name); }));
     CHECK(keys.lock(name));
   }
+}
+
+TEST_CASE("nor where a robust mutex keeps its record") {
+  simulated_ensemble ensemble;
+  client owner{ensemble};
+  keyed_mutex keys{owner, "/keys"};
+  keyed_mutex striped{owner, "/striped", {.stripes = 4}};
+  const auto refused = [](auto what) { return error_of([&] { what(); }) == errc::bad_path; };
+  CHECK(refused([&] { mutex lock(owner, "/a/robust-owner"); }));
+  CHECK(refused([&] { election lock(owner, "/a/robust-owner/b"); }));
+  CHECK(refused([&] { (void)keys.lock("robust-owner"); }));
+  CHECK(striped.lock("robust-owner"));
+  CHECK_FALSE(refused([&] { mutex lock(owner, "/a/robust-owners"); }));
+  CHECK_FALSE(refused([&] { queue_snapshot look(owner, "/a/robust-owner"); }));
 }
 
 }  // namespace latchkey::testing
