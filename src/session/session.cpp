@@ -200,6 +200,7 @@ void session::begin_with_longer_timeout(std::chrono::milliseconds given) {
 void session::become_disconnected() {
   if (!connected_) return;
   connected_ = false;
+  throttled_until_ = {};
   const bool hopeless = silence_.disconnected(monitor_.now(), info_.timeout);
   // What was answered has been delivered before this event; the rest has no answer any more.
   answer_everything(reply_code::unknown_outcome);

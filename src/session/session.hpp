@@ -128,6 +128,8 @@ class session final : connector_listener {
  private:
   /// From so many on the session, not a server, is suspected.
   static constexpr unsigned enough_refusals = 3;
+  static constexpr duration shortest_throttle = std::chrono::milliseconds{10};
+  static constexpr duration longest_throttle = std::chrono::milliseconds{1280};
   /// Bytes of paths: as the servers take 1 MiB, and at least, however little they take.
   static constexpr std::size_t most_watched = std::size_t{512} * 1024;
   static constexpr std::size_t least_watched = 4096;
@@ -182,6 +184,7 @@ class session final : connector_listener {
   void send(waiting next);
   void send_waiting();
   bool is_held_back(const waiting& next);
+  void be_throttled();
   bool is_slow() const;
   reply_code refusal_of(const waiting& next);
   void say_refused(const waiting& which, unsigned connections);
@@ -249,6 +252,8 @@ class session final : connector_listener {
   bool sending_ = false;           // `send_waiting` is under way
   std::size_t lists_ = 0;          // of those in flight
   std::size_t bytes_of_list_ = 0;  // that was answered last
+  duration throttle_{};            // for how long nothing but proofs was sent last, since a server throttles requests,
+  time_point throttled_until_{};   // and until when
   timer_id overseer_;
   time_point last_nudge_{};
 

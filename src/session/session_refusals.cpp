@@ -28,6 +28,7 @@ constexpr std::size_t most_refusals = 64;
 /// @returns whether it waits, and all of its urgency behind it: it may be what has ended the last connections.
 bool session::is_held_back(const waiting& next) {
   if (next.how == urgency::proof || next.is_stale()) return false;
+  if (monitor_.now() < throttled_until_) return true;
   if (next.what.kind == operation::children && lists_ != 0 && lists_ * bytes_of_list_ > most_listed) return true;
   if (limit_.is_old(next.shape.bytes, monitor_.now())) {
     limit_.ask(limit_.bytes());
@@ -44,6 +45,21 @@ bool session::is_held_back(const waiting& next) {
     });
   }
   return true;
+}
+
+/// A server that throttles has not executed a request, and would hear of it again at once: nothing but proofs, whose beat is a
+/// pause, is sent for a while that grows as long as that goes on.
+void session::be_throttled() {
+  const auto now = monitor_.now();
+  if (now < throttled_until_) return;
+  const bool begins = now - throttled_until_ > longest_throttle;
+  if (!begins && throttle_ == shortest_throttle)
+    log(log_level::warning, "the servers throttle requests, which are sent again after a pause");
+  throttle_ = begins ? shortest_throttle : std::min(2 * throttle_, longest_throttle);
+  throttled_until_ = now + std::min<duration>(throttle_, duration{info_.timeout} / 16);
+  monitor_.at(throttled_until_, [this] {
+    if (connected_) send_waiting();
+  });
 }
 
 /// @returns `ok` if it may be sent.

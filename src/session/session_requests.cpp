@@ -129,6 +129,7 @@ void session::on_reply(std::uint64_t epoch, std::uint64_t id, reply with) {
     // A handle that is turned away has lost its connection, also if it has not said so.
     if (is_lost(with.code) && connected_ && turned_away() != 0) return become_disconnected();
     answered_ = true;
+    if (with.code == reply_code::not_sent) be_throttled();
     if (!is_lost(with.code)) heard_something();
     answer_refused(id);
     auto request = take(id);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "log_lines.hpp"
 #include "queue/inquiry.hpp"
 #include "recipes/election/leader_watch.hpp"
 #include "recipes/keyed/contract.hpp"
@@ -254,6 +255,24 @@ TEST_SUITE("refused requests") {
     CHECK(says(why, "ZQUOTAEXCEEDED -125"));
     CHECK(w.one.connector().sent() < few);
     about->shut();
+  }
+
+  TEST_CASE("servers that throttle are asked less and less often, and a call has the lock when they do not any more") {
+    const log_lines lines{log_level::warning};
+    refusing_world w;
+    w.ensemble.create_container("/q");
+    w.ensemble.forbid(operation::create, "/q", reply_code::not_sent);
+    simulated_lock lock{w.one, "/q", {lock_family::turns}};
+    const auto call = lock.enter(1, mode);
+    w.time.run_for(10ms);
+    w.one.connector().forget_sent();
+    w.time.run_for(8s);
+    CHECK(w.one.connector().sent() < 100);
+    CHECK(lines.with("the servers throttle requests").size() == 1);
+    CHECK(w.one.core()->session().connected());
+    w.ensemble.allow_everything();
+    REQUIRE(w.ends(call, outcome::granted));
+    lock.leave(1, mode);
   }
 
   TEST_CASE("a missing root of keys that may not be created is said to be missing") {
