@@ -273,7 +273,7 @@ void client_core::close_session() {
 client_metrics client_core::metrics() const {
   auto result = metrics_.snapshot(monitor_->now());
   result.unanswered = session_.unanswered();
-  result.deletions_owed = reaper_.owed();
+  result.deletions_owed = reaper_.owed() + reaper_.refused().count();
   if (peers_) result.peers = peers_->counts();
   return result;
 }

@@ -30,7 +30,7 @@ namespace latchkey::detail {
 /// session a node in the reaper counts as deleted, though a list may still show it: see `remaining`.
 class reaper {
  public:
-  reaper(monitor& own, session& through) : monitor_{own}, session_{through}, refused_{through} {}
+  reaper(monitor& own, session& through) : monitor_{own}, session_{through}, refused_{own, through} {}
 
   /// Deletes the node at `path`. @param along goes in one transaction with that: all or nothing. If the ensemble refuses it,
   /// the node goes by itself.
@@ -100,6 +100,7 @@ class reaper {
   /// `what` is called with the path of each node that is refused from now on, and of each that is disregarded.
   void when_reassessed(std::function<void(const std::string&)> what) { on_reassessed_ = std::move(what); }
   refused_nodes& refused() noexcept { return refused_; }
+  const refused_nodes& refused() const noexcept { return refused_; }
 
   void on_connected();
   /// The ensemble has deleted the nodes of the session together with it.

@@ -2,7 +2,11 @@
 /// A client that may create nodes and not delete them.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <latchkey/metrics.hpp>
+
+#include "log_lines.hpp"
 #include "support/calm_world.hpp"
 
 namespace latchkey::testing {
@@ -43,6 +47,24 @@ TEST_SUITE("refused deletion") {
       w.time.run_for(1s);
       CHECK(w.ensemble.children("/q").size() == 1);
     }
+  }
+
+  TEST_CASE("what could not be deleted is owed, and told of in a few lines, however much it is") {
+    const log_lines lines{log_level::error};
+    left_behind w;
+    w.leave_it();
+    const auto owed = [&] { return w.one.run([&] { return w.one.core()->metrics().deletions_owed; }); };
+    CHECK(owed() == 1);
+    for (int i = 0; i < 300; ++i) {
+      const auto path = fmt::format("/more/{}", i);
+      w.ensemble.forbid(operation::remove, path);
+      simulated_lock each{w.one, path, {lock_family::turns}};
+      REQUIRE(w.ends(each.enter(1, contender_kind::lock), outcome::granted));
+      each.leave(1, contender_kind::lock);
+    }
+    w.time.run_for(1s);
+    CHECK(owed() == 301);
+    CHECK(lines.with("refused to delete a node").size() == 5);
   }
 
   TEST_CASE("so is one that comes back at once") {
