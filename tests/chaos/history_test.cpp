@@ -111,4 +111,12 @@ TEST_CASE("the summary ends with the verdict") {
   CHECK(summarise(all, {}, 1).ends_with("clean\n"));
 }
 
+TEST_CASE("a row of the report has the seed first, and the verdict last") {
+  const auto all = story{}.own("w1.1/0/0", 10, 20, 1).own("w2.1/0/0", 20, 30, 2).harm(5, 9, "kill leader", "0").tell();
+  const auto row = row_of_report(all, {}, 42);
+  CHECK(row.starts_with("| 42 | "));
+  CHECK(row.find(" | 2 | 1 | none | ") != std::string::npos);
+  CHECK(row.ends_with(" | 0 | clean |\n"));
+}
+
 }  // namespace chaos

@@ -24,7 +24,7 @@ constexpr int cannot_run = 2;
 constexpr std::size_t most_shown = 20;
 
 /// @returns the exit code.
-int judge(const std::filesystem::path& folder, std::uint64_t seed, std::filesystem::path svg) {
+int judge(const std::filesystem::path& folder, std::uint64_t seed, std::filesystem::path svg, bool report) {
   const auto all = chaos::load(folder);
   const auto found = chaos::check(all, chaos::default_limits());
   if (svg.empty() && !found.empty()) svg = folder / "history.svg";
@@ -39,10 +39,11 @@ int judge(const std::filesystem::path& folder, std::uint64_t seed, std::filesyst
   }
   if (found.size() > most_shown) fmt::print("... and {} more\n", found.size() - most_shown);
   fmt::print("\n{}", chaos::summarise(all, found, seed));
+  if (report) fmt::print("\n{}", chaos::row_of_report(all, found, seed));
   return found.empty() ? EXIT_SUCCESS : violated;
 }
 
-int run_and_judge(chaos::run_options how, const std::filesystem::path& svg) {
+int run_and_judge(chaos::run_options how, const std::filesystem::path& svg, bool report) {
   const bool keep = !how.folder.empty();
   if (!keep) {
     how.folder = std::filesystem::temp_directory_path() / fmt::format("latchkey-chaos-{}-{}", how.seed, ::getpid());
@@ -55,7 +56,7 @@ int run_and_judge(chaos::run_options how, const std::filesystem::path& svg) {
   fmt::print("seed {}, {} s of faults; the history is in {}\n", how.seed, how.duration.count(), how.folder.string());
   std::fflush(stdout);
   chaos::run_chaos(how);
-  const int code = judge(how.folder, how.seed, svg);
+  const int code = judge(how.folder, how.seed, svg, report);
   if (code == EXIT_SUCCESS && !keep) std::filesystem::remove_all(how.folder);
   return code;
 }
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
   std::string families = to_string(how.families);
   std::string svg;
   std::string folder_to_check;
+  bool report = false;
   CLI::App app{"Workers take locks while servers, processes and links fail at random; what they saw is checked.",
                "chaos"};
   app.add_option("--seed", how.seed, "Of all that is random (default: 1)")->envname("LATCHKEY_SEED");
@@ -85,6 +87,7 @@ int main(int argc, char** argv) {
   app.add_flag("--log", how.log, "Keep what the library says");
   app.add_option("--keep", how.folder, "Keep the history, in this folder");
   app.add_option("--svg", svg, "Draw the history into this file");
+  app.add_flag("--report", report, "Also print a row of REPORT.md");
   app.add_option("--check", folder_to_check, "Make no run, judge the history in this folder");
 
   chaos::worker_options work;
@@ -116,10 +119,10 @@ int main(int argc, char** argv) {
       work.families = chaos::parse_families(families);
       return chaos::run_worker(work);
     }
-    if (!folder_to_check.empty()) return judge(folder_to_check, how.seed, svg);
+    if (!folder_to_check.empty()) return judge(folder_to_check, how.seed, svg, report);
     how.duration = std::chrono::seconds{seconds};
     how.families = chaos::parse_families(families);
-    return run_and_judge(how, svg);
+    return run_and_judge(how, svg, report);
   } catch (const std::exception& error) {
     fmt::print(stderr, "chaos: {}\n", error.what());
     return cannot_run;

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "periods.hpp"
 #include "recovery.hpp"
@@ -112,9 +115,9 @@ std::string families(const history& all) {
   return text;
 }
 
-}  // namespace
+using facts = std::vector<std::pair<std::string_view, std::string>>;
 
-std::string summarise(const history& all, const std::vector<violation>& found, std::uint64_t seed) {
+facts facts_of(const history& all, const std::vector<violation>& found, std::uint64_t seed) {
   const auto calls = calls_of(all);
   const auto periods = periods_of(all);
   const auto events = count(all);
@@ -145,10 +148,8 @@ std::string summarise(const history& all, const std::vector<violation>& found, s
   std::map<std::string_view, int> broken;
   for (const auto& what : found) ++broken[to_string(what.which)];
 
-  std::string text;
-  const auto line = [&](std::string_view name, const std::string& value) {
-    text += fmt::format("{:<28}{}\n", name, value);
-  };
+  facts lines;
+  const auto line = [&](std::string_view name, std::string value) { lines.emplace_back(name, std::move(value)); };
   line("seed", std::to_string(seed));
   line("duration",
        all.events.empty() ? "0 s" : fmt::format("{:.0f} s", seconds(all.events.back().at - all.events.front().at)));
@@ -171,7 +172,29 @@ std::string summarise(const history& all, const std::vector<violation>& found, s
   line("overlaps", std::to_string(broken["overlap"] + broken["lease"]));
   std::erase_if(broken, [](const auto& one) { return one.second == 0; });
   line("verdict", found.empty() ? "clean" : fmt::format("VIOLATED ({})", list(broken)));
+  return lines;
+}
+
+}  // namespace
+
+std::string summarise(const history& all, const std::vector<violation>& found, std::uint64_t seed) {
+  std::string text;
+  for (const auto& [name, value] : facts_of(all, found, seed)) text += fmt::format("{:<28}{}\n", name, value);
   return text;
+}
+
+std::string row_of_report(const history& all, const std::vector<violation>& found, std::uint64_t seed) {
+  static constexpr std::array columns{"seed",           "duration",    "families",
+                                      "grants",         "faults",      "losses",
+                                      "killed holders", "late writes", "longest pause after a fault",
+                                      "overlaps",       "verdict"};
+  const auto lines = facts_of(all, found, seed);
+  std::string row;
+  for (const std::string_view column : columns) {
+    const auto at = std::find_if(lines.begin(), lines.end(), [&](const auto& each) { return each.first == column; });
+    row += fmt::format("| {} ", column == "faults" ? at->second.substr(0, at->second.find(':')) : at->second);
+  }
+  return row + "|\n";
 }
 
 }  // namespace chaos

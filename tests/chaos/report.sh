@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A run of REPORT.md: everything fails for an hour, and the last line is its row of the table there.
+#
+#   tests/chaos/report.sh [--minutes N] [--seed S] [OPTION...]
+#
+# Options are those of run.sh, and of `chaos --help`. Fails if a rule was broken.
+exec "$(dirname "${BASH_SOURCE[0]}")/run.sh" --minutes 60 --report "$@"
