@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Settings of a client as text: what stands in environment variables, in options of a program and in files.
+/// Settings of a client as text, from environment variables, options of a program and files.
 /// `client::from_environment` and the command `latchkey` read them so.
 
 #include <chrono>

@@ -42,12 +42,6 @@ constexpr std::string_view spaces = " \t";
                           says_what_to_do ? "" : "; write it like \"zk1:2181,zk2:2181,zk3:2181/chroot\"")};
 }
 
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(spaces);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(spaces) - first + 1);
-}
-
 bool is_of_ipv6(char c) { return is_of_name(c) || c == ':' || c == '%'; }
 
 bool is_port(std::string_view text) {
@@ -110,7 +104,7 @@ std::string parse_chroot(std::string_view text, std::string_view chroot) {
 }  // namespace
 
 connect_string parse_connect_string(std::string_view text) {
-  const auto all = trim(text);
+  const auto all = trimmed(text, spaces);
   if (all.empty()) fail(text, "is empty");
   if (all.find("://") != std::string_view::npos)
     fail(text, "has a scheme; leave it out, as in \"zk1:2181,zk2:2181/chroot\"");
@@ -120,7 +114,7 @@ connect_string parse_connect_string(std::string_view text) {
   result.chroot = parse_chroot(text, all.substr(slash));
   for (auto rest = all.substr(0, slash);;) {
     const auto comma = rest.find(',');
-    result.hosts.push_back(parse_host(text, trim(rest.substr(0, comma))));
+    result.hosts.push_back(parse_host(text, trimmed(rest.substr(0, comma), spaces)));
     if (comma == std::string_view::npos) return result;
     rest.remove_prefix(comma + 1);
   }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/deadline.hpp"
@@ -20,15 +21,17 @@ class log_budget {
   static constexpr unsigned most_at_once = 5;
   static constexpr duration pause = std::chrono::seconds{10};
 
-  /// There would be a line. @returns how many were left out before it; nothing if it is to be left out, too.
-  std::optional<std::uint64_t> spend(time_point now) noexcept {
+  /// There would be a line. @returns how many were left out before it, as a field of the line: an empty text if none was;
+  /// nothing if it is to be left out, too.
+  std::optional<std::string> spend(time_point now) {
     full_at_ = std::max(full_at_, now);
     if (full_at_ - now > (most_at_once - 1) * pause) {
       ++left_out_;
       return std::nullopt;
     }
     full_at_ += pause;
-    return std::exchange(left_out_, 0);
+    const auto left_out = std::exchange(left_out_, 0);
+    return left_out != 0 ? std::to_string(left_out) : std::string{};
   }
 
  private:

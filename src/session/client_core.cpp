@@ -136,7 +136,7 @@ void client_core::on_disconnected() {
         {{"server", info.server},
          {"session", session_name(info.id)},
          {"grants", keeper_.grants()},
-         {"left_out", *left_out != 0 ? fmt::to_string(*left_out) : std::string{}}});
+         {"left_out", *left_out}});
     said_lost_ = true;
   }
   keeper_.on_disconnected();

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include <fmt/format.h>
-
 #include "base/log.hpp"
 #include "base/path.hpp"
 
@@ -16,9 +14,7 @@ bool refused_nodes::add(const std::string& path, reply_code code) {
     log(log_level::error,
         "the ensemble refused to delete a node of this client, which stays until the session ends; grant the "
         "permission d on its parent",
-        {{"node", path},
-         {"code", name_and_number(code)},
-         {"left_out", *left_out != 0 ? fmt::to_string(*left_out) : std::string{}}});
+        {{"node", path}, {"code", name_and_number(code)}, {"left_out", *left_out}});
   }
   if (code != reply_code::no_permission) return false;
   paths_.insert(path);

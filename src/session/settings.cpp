@@ -22,6 +22,7 @@
 #include <latchkey/client.hpp>
 #include <latchkey/error.hpp>
 
+#include "base/characters.hpp"
 #include "base/escape.hpp"
 #include "base/secrets.hpp"
 
@@ -45,17 +46,10 @@ std::string text_of(std::chrono::milliseconds time) {
   return fmt::format("{}{}", time.count() / whole->milliseconds, whole->name);
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view space = " \t\r";
-  const auto first = text.find_first_not_of(space);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(space) - first + 1);
-}
-
 /// @returns what is before the first `end`, without the space around it, and takes it away from `text`.
 std::string_view next_part(std::string_view& text, char end) {
   const auto size = std::min(text.find(end), text.size());
-  const auto part = trimmed(text.substr(0, size));
+  const auto part = detail::trimmed(text.substr(0, size), " \t\r");
   text.remove_prefix(std::min(size + 1, text.size()));
   return part;
 }
