@@ -128,8 +128,6 @@ class session final : connector_listener {
  private:
   /// From so many on the session, not a server, is suspected.
   static constexpr unsigned enough_refusals = 3;
-  static constexpr duration shortest_throttle = std::chrono::milliseconds{10};
-  static constexpr duration longest_throttle = std::chrono::milliseconds{1280};
   /// Bytes of paths: as the servers take 1 MiB, and at least, however little they take.
   static constexpr std::size_t most_watched = std::size_t{512} * 1024;
   static constexpr std::size_t least_watched = 4096;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/repetition.hpp"
 #include "session/session.hpp"
 
 namespace latchkey::detail {
@@ -52,10 +53,10 @@ bool session::is_held_back(const waiting& next) {
 void session::be_throttled() {
   const auto now = monitor_.now();
   if (now < throttled_until_) return;
-  const bool begins = now - throttled_until_ > longest_throttle;
-  if (!begins && throttle_ == shortest_throttle)
+  const bool begins = now - throttled_until_ > repetition::longest_pause;
+  if (!begins && throttle_ == repetition::first_pause)
     log(log_level::warning, "the servers throttle requests, which are sent again after a pause");
-  throttle_ = begins ? shortest_throttle : std::min(2 * throttle_, longest_throttle);
+  throttle_ = begins ? repetition::first_pause : std::min(2 * throttle_, repetition::longest_pause);
   throttled_until_ = now + std::min<duration>(throttle_, duration{info_.timeout} / 16);
   monitor_.at(throttled_until_, [this] {
     if (connected_) send_waiting();
