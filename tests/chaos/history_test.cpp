@@ -97,7 +97,7 @@ TEST_CASE("the summary counts the readers, those at once, and the tickets") {
   some.is(family::shared).read("w1.1/0/0", 10, 30, 1).read("w2.1/0/0", 20, 40, 2).read("w3.1/0/0", 35, 50, 3);
   some.is(family::fair, 1).say(60, "w1.1/0/0", event_kind::waits, 1, 0, "enqueue");
   some.say(61, "w1.1/0/0", event_kind::queued, 1).say(62, "w1.1/0/0", event_kind::left, 1, 0, "given up");
-  const auto text = summarise(some.tell(), {}, 1);
+  const auto text = text_of(facts_of(some.tell(), {}, 1));
   CHECK(text.find("shared grants               3, at most 2 at once; 0 downgrades\n") != std::string::npos);
   CHECK(text.find("tickets                     1; given up 1\n") != std::string::npos);
   CHECK(text.find("families                    shared, fair\n") != std::string::npos);
@@ -105,15 +105,15 @@ TEST_CASE("the summary counts the readers, those at once, and the tickets") {
 
 TEST_CASE("the summary ends with the verdict") {
   const auto all = story{}.own("w1.1/0/0", 10, 21, 1).own("w2.1/0/0", 20, 30, 2).tell();
-  const auto bad = summarise(all, check(all), 42);
+  const auto bad = text_of(facts_of(all, check(all), 42));
   CHECK(bad.find("VIOLATED (overlap 1)\n") != std::string::npos);
   CHECK(bad.find("seed                        42\n") == 0);
-  CHECK(summarise(all, {}, 1).ends_with("clean\n"));
+  CHECK(text_of(facts_of(all, {}, 1)).ends_with("clean\n"));
 }
 
 TEST_CASE("a row of the report has the seed first, and the verdict last") {
   const auto all = story{}.own("w1.1/0/0", 10, 20, 1).own("w2.1/0/0", 20, 30, 2).harm(5, 9, "kill leader", "0").tell();
-  const auto row = row_of_report(all, {}, 42);
+  const auto row = row_of_report(facts_of(all, {}, 42));
   CHECK(row.starts_with("| 42 | "));
   CHECK(row.find(" | 2 | 1 | none | ") != std::string::npos);
   CHECK(row.ends_with(" | 0 | clean |\n"));

@@ -38,8 +38,9 @@ int judge(const std::filesystem::path& folder, std::uint64_t seed, std::filesyst
                std::chrono::duration<double>{found[i].at - begin}.count(), found[i].text);
   }
   if (found.size() > most_shown) fmt::print("... and {} more\n", found.size() - most_shown);
-  fmt::print("\n{}", chaos::summarise(all, found, seed));
-  if (report) fmt::print("\n{}", chaos::row_of_report(all, found, seed));
+  const auto facts = chaos::facts_of(all, found, seed);
+  fmt::print("\n{}", chaos::text_of(facts));
+  if (report) fmt::print("\n{}", chaos::row_of_report(facts));
   return found.empty() ? EXIT_SUCCESS : violated;
 }
 

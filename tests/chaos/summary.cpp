@@ -115,7 +115,7 @@ std::string families(const history& all) {
   return text;
 }
 
-using facts = std::vector<std::pair<std::string_view, std::string>>;
+}  // namespace
 
 facts facts_of(const history& all, const std::vector<violation>& found, std::uint64_t seed) {
   const auto calls = calls_of(all);
@@ -175,23 +175,20 @@ facts facts_of(const history& all, const std::vector<violation>& found, std::uin
   return lines;
 }
 
-}  // namespace
-
-std::string summarise(const history& all, const std::vector<violation>& found, std::uint64_t seed) {
+std::string text_of(const facts& all) {
   std::string text;
-  for (const auto& [name, value] : facts_of(all, found, seed)) text += fmt::format("{:<28}{}\n", name, value);
+  for (const auto& [name, value] : all) text += fmt::format("{:<28}{}\n", name, value);
   return text;
 }
 
-std::string row_of_report(const history& all, const std::vector<violation>& found, std::uint64_t seed) {
+std::string row_of_report(const facts& all) {
   static constexpr std::array columns{"seed",           "duration",    "families",
                                       "grants",         "faults",      "losses",
                                       "killed holders", "late writes", "longest pause after a fault",
                                       "overlaps",       "verdict"};
-  const auto lines = facts_of(all, found, seed);
   std::string row;
   for (const std::string_view column : columns) {
-    const auto at = std::find_if(lines.begin(), lines.end(), [&](const auto& each) { return each.first == column; });
+    const auto at = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.first == column; });
     row += fmt::format("| {} ", column == "faults" ? at->second.substr(0, at->second.find(':')) : at->second);
   }
   return row + "|\n";
