@@ -6,16 +6,16 @@
 # without each member of such a type.)
 set -euo pipefail
 
-source=${1:?which source?}
-work=${2:?which folder?}
+source=$(realpath "${1:?which source?}")
+work=$(realpath --canonicalize-missing "${2:?which folder?}")
 cxx=${3:?which compiler?}
-library=${4:?which library?}
+library=$(realpath --canonicalize-existing "${4:?which library?}")
 kept=$source/tests/package/abi/0.1
 
 mkdir -p "$work"
 cd "$source/include"
 # What needs a library that its user chooses has no types of its own.
-mapfile -t headers < <(grep -L '#include "*asio_form.inc\|boost/asio' latchkey/*.hpp)
+mapfile -t headers < <(grep -L 'asio_form\.inc' latchkey/*.hpp)
 printf '#include <%s>\n' "${headers[@]}" >"$work/headers.cpp"
 whole_types=-femit-class-debug-always
 if [[ $("$cxx" --version) == *clang* ]]; then whole_types=-fstandalone-debug; fi
@@ -31,7 +31,7 @@ export LATCHKEY_TYPES
     sed -n -E 's/^[0-9a-f]+ [TDBR] ((vtable for |typeinfo for |typeinfo name for )?latchkey::)/\1/p' | LC_ALL=C sort -u
   echo "# Types:"
   gdb -nx -batch -iex "set debuginfod enabled off" -x "$source/tests/package/abi/layout.py" "$work/headers.so"
-} >"$work/abi" || exit
+} >"$work/abi"
 if [[ ${5:-} == --update ]]; then
   cp "$work/abi" "$kept"
 elif ! diff -u "$kept" "$work/abi"; then
