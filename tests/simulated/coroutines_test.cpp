@@ -506,7 +506,9 @@ TEST_CASE("a coroutine that awaits another one which waits goes on by symmetric 
 template <class Lock>
 void take_turns(int many) {
   simulated_ensemble ensemble;
-  client owner{ensemble};
+  client_options patient;
+  patient.session_timeout = std::chrono::minutes{1};  // on a starved machine a lease would end, and a place with it
+  client owner{ensemble, patient};
   Lock lock{owner, "/m"};
   pool threads;
   std::vector<int> order;
