@@ -228,7 +228,7 @@ bool ensemble::running(std::size_t server) const { return impl_->running(server)
 void ensemble::stop(std::size_t server) { impl_->at(server).process.stop(stop_grace); }
 void ensemble::kill(std::size_t server) { impl_->at(server).process.kill(); }
 void ensemble::pause(std::size_t server) {
-  resume_pings(server);  // a stopped thread would not take part
+  impl_->at(server).resume_threads();  // a stopped one would not take part
   impl_->at(server).process.pause();
 }
 void ensemble::resume(std::size_t server) { impl_->at(server).process.resume(); }
@@ -238,6 +238,18 @@ void ensemble::pause_pings(std::size_t server) {
   if (!target.pings) target.pings.emplace(target.process.pid(), "QuorumPeer[myid");
 }
 void ensemble::resume_pings(std::size_t server) { impl_->at(server).pings.reset(); }
+
+void ensemble::stall_disk(std::size_t server) {
+  auto& target = impl_->at(server);
+  if (!target.log_writers) target.log_writers.emplace(target.process.pid(), "SyncThread:");
+}
+void ensemble::resume_disk(std::size_t server) { impl_->at(server).log_writers.reset(); }
+
+void ensemble::fill_disk(std::size_t server) {
+  if (pid(server) == 0) throw cluster_error("server " + std::to_string(server) + " does not run");
+  impl_->at(server).limit_files(true);
+}
+void ensemble::free_disk(std::size_t server) { impl_->at(server).limit_files(false); }
 
 void ensemble::configure(std::size_t server, const std::vector<std::string>& config_lines) {
   impl_->configure(server, config_lines);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server_process.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -111,8 +114,25 @@ void server_process::configure(const ensemble_options& how, const std::vector<pe
 }
 
 void server_process::launch(const ensemble_options& how) {
-  pings.reset();  // of the process before
+  resume_threads();  // of the process before
   process.start(java_command(index_, folder_, class_path, how), {.log = log(), .talks = false});
+}
+
+void server_process::resume_threads() {
+  pings.reset();
+  log_writers.reset();
+}
+
+void server_process::limit_files(bool limited) const {
+  const auto pid = process.pid();
+  if (pid == 0) return;
+  rlimit limit{};
+  if (::prlimit(pid, RLIMIT_FSIZE, nullptr, &limit) == 0) {
+    limit.rlim_cur = limited ? 0 : limit.rlim_max;
+    if (::prlimit(pid, RLIMIT_FSIZE, &limit, nullptr) == 0) return;
+  }
+  if (errno == ESRCH) return;
+  throw cluster_error("cannot limit the files of process " + std::to_string(pid) + ": " + std::strerror(errno));
 }
 
 std::string server_process::log_tail() const {

@@ -12,7 +12,7 @@
 #include "latchkey/testing/child_process.hpp"
 #include "latchkey/testing/ensemble.hpp"
 #include "reserved_port.hpp"
-#include "stopped_thread.hpp"
+#include "stopped_threads.hpp"
 
 namespace latchkey::testing::detail {
 
@@ -32,6 +32,11 @@ class server_process {
   /// @pre configured; not alive. @throws missing_package, cluster_error
   void launch(const ensemble_options& how);
 
+  /// All its threads go on.
+  void resume_threads();
+  /// Whether what it writes to files fails from now on. Nothing if it does not run.
+  void limit_files(bool limited) const;
+
   /// Where it serves clients from the next `configure` and start on.
   void move(std::string host) { host_ = std::move(host); }
   [[nodiscard]] endpoint address() const { return {host_, client_.number()}; }
@@ -42,8 +47,10 @@ class server_process {
   [[nodiscard]] bool lost_its_port() const;
 
   child_process process;
-  std::optional<stopped_thread> pings;  ///< the thread that sends them, while it is stopped
-  std::string class_path;               ///< from the next launch on; empty: as LATCHKEY_ZOOKEEPER_CLASSPATH says
+  /// Threads of the server, while they are stopped.
+  std::optional<stopped_threads> pings;
+  std::optional<stopped_threads> log_writers;  ///< a server that was elected again has some that are of no use
+  std::string class_path;                      ///< from the next launch on; empty: as LATCHKEY_ZOOKEEPER_CLASSPATH says
 
  private:
   std::size_t index_;

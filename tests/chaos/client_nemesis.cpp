@@ -24,7 +24,7 @@ client_nemesis::client_nemesis(latchkey::testing::ensemble& servers, std::vector
   faults_.insert(faults_.end(),
                  {&self::cut, &self::black_hole, &self::black_hole, &self::lose_server, &self::disconnect, &self::delay,
                   &self::lose_request, &self::lose_reply, &self::hold_reply, &self::stop_process, &self::stop_process,
-                  &self::kill_process, &self::kill_process, &self::black_hole_all});
+                  &self::kill_process, &self::kill_process, &self::set_clock, &self::set_clock, &self::black_hole_all});
   if (what == repertoire::and_expiries) faults_.insert(faults_.end(), 2, &self::expire_session);
 }
 
@@ -122,6 +122,16 @@ void client_nemesis::kill_process(worker_slot& victim, const std::stop_token& st
   victim.kill();
   sleep(dice_.some_time(victim.session_timeout()), stop);
   victim.start();
+}
+
+/// Its wall clock jumps, forth or back by up to a day, and back again in the end.
+void client_nemesis::set_clock(worker_slot& victim, const std::stop_token& stop) {
+  const ongoing fault{log_, "set clock of worker", victim.name()};
+  for (auto times = 1 + dice_.one_of(5); times > 0; --times) {
+    victim.process().say(fmt::format("clock {}", dice_.between(-24h, 24h).count()));
+    sleep(dice_.some_time(victim.session_timeout() / 4), stop);
+  }
+  victim.process().say("clock 0");
 }
 
 void client_nemesis::black_hole_all(worker_slot& victim, const std::stop_token& stop) {

@@ -46,6 +46,7 @@ class client_nemesis {
   void hold_reply(worker_slot& victim, const std::stop_token& stop);
   void stop_process(worker_slot& victim, const std::stop_token& stop);
   void kill_process(worker_slot& victim, const std::stop_token& stop);
+  void set_clock(worker_slot& victim, const std::stop_token& stop);
   void black_hole_all(worker_slot& victim, const std::stop_token& stop);
   void expire_session(worker_slot& victim, const std::stop_token& stop);
   // Of an operator: operator_faults.cpp.

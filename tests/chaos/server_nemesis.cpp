@@ -31,6 +31,8 @@ void server_nemesis::restore() {
   const ongoing fault{log_, "mend", "servers"};
   servers_.heal();
   for (std::size_t i = 0; i < servers_.size(); ++i) {
+    servers_.resume_disk(i);
+    servers_.free_disk(i);
     if (servers_.pid(i) != 0) servers_.resume(i);
   }
   for (std::size_t i = 0; i < servers_.size(); ++i) {
@@ -42,13 +44,19 @@ void server_nemesis::restore() {
 void server_nemesis::strike(const std::stop_token& stop) {
   const auto time = dice_.some_time(4s);
   const auto victims = some_servers();
-  switch (dice_.one_of(13)) {
+  switch (dice_.one_of(17)) {
     case 0:
       return restart_all(stop);
     case 10:
     case 11:
     case 12:
       return hold_back(victims, time, stop);
+    case 13:
+    case 14:
+      return stall_disk(victims, time, stop);
+    case 15:
+    case 16:
+      return fill_disk(victims, time, stop);
     case 1:
     case 2:
     case 3:
@@ -108,6 +116,28 @@ void server_nemesis::hold_back(const std::vector<std::size_t>& victims, std::chr
   }
   if (cut_off) sleep(silence, stop);
   for (const auto each : victims) servers_.heal(each);
+}
+
+void server_nemesis::stall_disk(const std::vector<std::size_t>& victims, std::chrono::milliseconds time,
+                                const std::stop_token& stop) {
+  const ongoing fault{log_, "stall disk of " + describe(victims), fmt::format("server {}", fmt::join(victims, ", "))};
+  for (const auto each : victims) servers_.stall_disk(each);
+  sleep(time, stop);
+  for (const auto each : victims) servers_.resume_disk(each);
+}
+
+/// When there is room again an operator starts every other one anew.
+void server_nemesis::fill_disk(const std::vector<std::size_t>& victims, std::chrono::milliseconds time,
+                               const std::stop_token& stop) {
+  const bool starts = dice_.one_of(2) == 0;
+  const ongoing fault{log_, "fill disk of " + describe(victims), fmt::format("server {}", fmt::join(victims, ", "))};
+  for (const auto each : victims) servers_.fill_disk(each);
+  sleep(time, stop);
+  for (const auto each : victims) {
+    servers_.free_disk(each);
+    if (starts || servers_.pid(each) == 0) servers_.restart(each);
+  }
+  for (const auto each : victims) servers_.wait_until_serving(each, 60s);
 }
 
 /// Every other time the longest session timeout that they grant changes with that.

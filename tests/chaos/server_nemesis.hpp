@@ -34,6 +34,8 @@ class server_nemesis {
   void pause(const std::vector<std::size_t>& victims, std::chrono::milliseconds time, const std::stop_token& stop);
   void isolate(const std::vector<std::size_t>& victims, std::chrono::milliseconds time, const std::stop_token& stop);
   void hold_back(const std::vector<std::size_t>& victims, std::chrono::milliseconds time, const std::stop_token& stop);
+  void stall_disk(const std::vector<std::size_t>& victims, std::chrono::milliseconds time, const std::stop_token& stop);
+  void fill_disk(const std::vector<std::size_t>& victims, std::chrono::milliseconds time, const std::stop_token& stop);
   void restart_all(const std::stop_token& stop);
 
   /// @returns the leader, some followers (fewer than a majority), or a majority.

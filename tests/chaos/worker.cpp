@@ -16,6 +16,7 @@
 #include <latchkey/log.hpp>
 
 #include "contender.hpp"
+#include "wall_clock.hpp"
 
 namespace chaos {
 
@@ -114,6 +115,8 @@ int run_worker(const worker_options& how) {
   worker all{how};
   for (std::string line; std::getline(std::cin, line);) {
     if (line == "finish") all.finish();
+    if (line.starts_with("clock "))
+      shift_wall_clock(std::chrono::milliseconds{std::stoll(line.substr(line.find(' ')))});
     if (line != "close") continue;
     all.close();
     return EXIT_SUCCESS;

@@ -33,7 +33,8 @@ struct worker_options {
 std::string session_file_of(const std::string& slot, const std::filesystem::path& folder);
 
 /// Works until stdin says "finish"; then each fiber takes each lock once more; then says "finished"; on "close" it
-/// closes its client. Ends at once when stdin does. @returns the exit code
+/// closes its client. "clock <ms>" sets its wall clock, relative to the true one. Ends at once when stdin does.
+/// @returns the exit code
 int run_worker(const worker_options& how);
 
 /// @returns the path of a lock.

@@ -151,4 +151,40 @@ TEST_CASE("a server whose ping thread is stopped can be paused, and killed") {
   servers.wait_until_serving(old, patience);
 }
 
+TEST_CASE("a write waits for a majority of disks that do not stall") {
+  auto& servers = three_servers();
+  const auto leader = *servers.leader();
+  const auto others = servers.followers();
+  raw_client far{servers.address(leader)};
+  for (const auto each : others) servers.stall_disk(each);
+  servers.stall_disk(others.front());  // once is enough
+  auto written = std::async(std::launch::async, [&] { far.create("/stalled", {}, create_mode::ephemeral); });
+  CHECK(written.wait_for(2 * servers.options().tick) == std::future_status::timeout);
+  CHECK(servers.running(leader));
+  servers.resume_disk(others.back());
+  REQUIRE(written.wait_for(patience) == std::future_status::ready);
+  written.get();
+  CHECK(servers.exists("/stalled").has_value());
+  CHECK(servers.leader() == leader);
+  servers.resume_disk(others.front());
+  far.close();
+}
+
+TEST_CASE("a server whose disk is full leaves, and serves again when there is room") {
+  auto& servers = three_servers();
+  for (const auto victim : {servers.followers().front(), *servers.leader()}) {
+    CAPTURE(victim);
+    servers.fill_disk(victim);
+    servers.wait_for_quorum(patience);  // a write
+    CHECK(eventually([&] {
+      const auto now = servers.leader();
+      return now && *now != victim && std::ranges::count(servers.followers(), victim) == 0;
+    }));
+    servers.wait_for_quorum(patience);
+    servers.free_disk(victim);
+    if (servers.pid(victim) == 0) servers.start(victim);
+    servers.wait_until_serving(victim, patience);
+  }
+}
+
 TEST_SUITE_END();

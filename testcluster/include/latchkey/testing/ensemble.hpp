@@ -82,6 +82,16 @@ class LATCHKEY_TESTING_EXPORT ensemble {
   /// @throws cluster_error  it is neither leader nor follower, or this process may not trace
   void pause_pings(std::size_t server);
   void resume_pings(std::size_t server);  ///< A ping that is overdue comes at once. If they are not stopped: nothing.
+  /// Its disk stalls: the thread that writes the log of transactions is stopped, as by `pause_pings`. All else goes on,
+  /// but the server acknowledges no write.
+  /// @throws cluster_error  it does not serve, or this process may not trace
+  void stall_disk(std::size_t server);
+  void resume_disk(std::size_t server);  ///< What is overdue is written at once. If it is not stalled: nothing.
+  /// Its disk is full: whatever the process writes to a file fails (`EFBIG`: RLIMIT_FSIZE). A server then leaves the
+  /// quorum with its next write. Until `free_disk`, or the server is started again.
+  /// @throws cluster_error  it does not run
+  void fill_disk(std::size_t server);
+  void free_disk(std::size_t server);  ///< If the server does not run: nothing.
   /// Lines for the zoo.cfg of one server, after options().config_lines; the last of two counts. From its next start on.
   void configure(std::size_t server, const std::vector<std::string>& config_lines);
   /// The jars of one server, from its next start on: another version of ZooKeeper. Empty: those of the others.
