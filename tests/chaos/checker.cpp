@@ -25,7 +25,8 @@ class examination {
 
   std::vector<violation> run() {
     for (const auto& of_lock : periods_) {
-      auto found = check_exclusion(of_lock);
+      const bool has_tokens = of_lock.empty() || all_.family_of(of_lock.front().lock) != family::foreign;
+      auto found = check_exclusion(of_lock, has_tokens);
       std::move(found.begin(), found.end(), std::back_inserter(found_));
     }
     check_store();

@@ -188,6 +188,15 @@ TEST_CASE("a lock that is taken once more is held under the same grant") {
   refuses(story{twice}.say(25, a, event_kind::entered, 0, 3), rule::reentry);
 }
 
+// Of another library ----------
+
+TEST_CASE("a lock of another library has no tokens, and no more than one holder") {
+  story other;
+  other.is(family::foreign).own(a, 10, 20, 0).own(b, 30, 40, 0);
+  accepts(other);
+  refuses(story{other}.own(c, 35, 45, 0), rule::overlap);
+}
+
 // Calls ----------
 
 TEST_CASE("a place in line that is never given an answer is refused, one that is taken or lost is not") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 namespace chaos {
@@ -12,20 +13,21 @@ namespace chaos {
 using namespace std::chrono_literals;
 using latchkey::testing::opcode;
 
-client_nemesis::client_nemesis(latchkey::testing::ensemble& servers, std::vector<worker_slot*> workers, fault_log& log,
+client_nemesis::client_nemesis(latchkey::testing::ensemble* servers, std::vector<worker_slot*> workers, fault_log& log,
                                std::uint64_t seed, repertoire what)
     : servers_{servers}, workers_{std::move(workers)}, log_{log}, dice_{seed} {
   using self = client_nemesis;
-  faults_ = {&self::delete_node, &self::delete_node, &self::delete_path};
-  if (what == repertoire::of_operator) {
-    longest_pause_ = 500ms;
-    return;
+  const auto add = [this](std::initializer_list<fault_of_worker> some) { faults_.insert(faults_.end(), some); };
+  if (what == repertoire::of_operator) longest_pause_ = 500ms;
+  if (what != repertoire::common) add({&self::delete_node, &self::delete_node, &self::delete_path});
+  if (what != repertoire::of_operator) {
+    add({&self::cut, &self::black_hole, &self::black_hole, &self::lose_server, &self::disconnect, &self::delay,
+         &self::stop_process, &self::stop_process, &self::kill_process, &self::kill_process, &self::black_hole_all});
   }
-  faults_.insert(faults_.end(),
-                 {&self::cut, &self::black_hole, &self::black_hole, &self::lose_server, &self::disconnect, &self::delay,
-                  &self::lose_request, &self::lose_reply, &self::hold_reply, &self::stop_process, &self::stop_process,
-                  &self::kill_process, &self::kill_process, &self::set_clock, &self::set_clock, &self::black_hole_all});
-  if (what == repertoire::and_expiries) faults_.insert(faults_.end(), 2, &self::expire_session);
+  if (what == repertoire::usual || what == repertoire::and_expiries) {
+    add({&self::lose_request, &self::lose_reply, &self::hold_reply, &self::set_clock, &self::set_clock});
+  }
+  if (what == repertoire::and_expiries) add({&self::expire_session, &self::expire_session});
 }
 
 void client_nemesis::run(const std::stop_token& stop) {
@@ -145,7 +147,7 @@ void client_nemesis::expire_session(worker_slot& victim, const std::stop_token&)
   const auto session = victim.net().last_session();
   if (!session) return;
   const ongoing fault{log_, "expire session", victim.name(), true};
-  servers_.expire(*session);
+  servers_->expire(*session);
 }
 
 worker_slot& client_nemesis::some_worker() {

@@ -22,12 +22,14 @@ enum class repertoire {
   usual,
   and_expiries,  ///< sessions are ended from outside too, which no lease foresees
   of_operator,   ///< nodes and paths are deleted, and all else is well
+  common,        ///< what can be done to the clients of every lock service
 };
 
 /// One fault after the other. The workers of two nemeses must not be the same.
 class client_nemesis {
  public:
-  client_nemesis(latchkey::testing::ensemble& servers, std::vector<worker_slot*> workers, fault_log& log,
+  /// @param servers where their locks are; none: nothing is done to nodes and sessions
+  client_nemesis(latchkey::testing::ensemble* servers, std::vector<worker_slot*> workers, fault_log& log,
                  std::uint64_t seed, repertoire what);
 
   /// Until `stop`. Then all is mended.
@@ -59,7 +61,7 @@ class client_nemesis {
   int some_lock(const worker_slot& victim);
   void mend();
 
-  latchkey::testing::ensemble& servers_;
+  latchkey::testing::ensemble* const servers_;
   const std::vector<worker_slot*> workers_;
   fault_log& log_;
   dice dice_;

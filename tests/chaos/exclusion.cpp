@@ -17,17 +17,11 @@ using violations = std::vector<violation>;
 std::string_view verb(access how) { return how == access::shared ? "read" : "held"; }
 
 void check_overlap(const std::vector<period>& all, violations& found) {
-  const auto looked = [](const period& each) {
-    return latchkey::testing::holding<clock::time_point>{each.granted, each.seen, each.how == access::exclusive};
-  };
-  latchkey::testing::for_each_overlap(all, looked, [&](const period& before, const period& one) {
-    const auto end = std::min(one.seen, before.seen);
-    // The later one may be the owner, too: a waiter whose node is deleted, or the next turn on such a node.
-    if (before.excused(one.granted, end) || one.excused(one.granted, end)) return;
-    found.push_back({rule::overlap, one.granted,
-                     fmt::format("{} {} and {} {} lock {} at the same time, for {:.3f} ms", before.who,
-                                 verb(before.how), one.who, verb(one.how), one.lock, milliseconds(end - one.granted))});
-  });
+  for (const auto& [before, one, length] : overlaps_of(all)) {
+    found.push_back({rule::overlap, one->granted,
+                     fmt::format("{} {} and {} {} lock {} at the same time, for {:.3f} ms", before->who,
+                                 verb(before->how), one->who, verb(one->how), one->lock, milliseconds(length))});
+  }
 }
 
 /// A holder that was killed or stopped looks no more; what it saw last still binds.
@@ -85,11 +79,25 @@ void check_tokens(const std::vector<period>& all, violations& found) {
 
 }  // namespace
 
-violations check_exclusion(const std::vector<period>& of_lock) {
+std::vector<overlap> overlaps_of(const std::vector<period>& of_lock) {
+  std::vector<overlap> found;
+  const auto looked = [](const period& each) {
+    return latchkey::testing::holding<clock::time_point>{each.granted, each.seen, each.how == access::exclusive};
+  };
+  latchkey::testing::for_each_overlap(of_lock, looked, [&](const period& before, const period& one) {
+    const auto end = std::min(one.seen, before.seen);
+    // The later one may be the owner, too: a waiter whose node is deleted, or the next turn on such a node.
+    if (before.excused(one.granted, end) || one.excused(one.granted, end)) return;
+    found.push_back({&before, &one, end - one.granted});
+  });
+  return found;
+}
+
+violations check_exclusion(const std::vector<period>& of_lock, bool has_tokens) {
   violations found;
   check_overlap(of_lock, found);
   check_leases(of_lock, found);
-  check_tokens(of_lock, found);
+  if (has_tokens) check_tokens(of_lock, found);
   return found;
 }
 

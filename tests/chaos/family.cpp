@@ -12,7 +12,7 @@ namespace chaos {
 
 namespace {
 
-constexpr std::array<std::pair<family, std::string_view>, 10> family_names{{
+constexpr std::array<std::pair<family, std::string_view>, 11> family_names{{
     {family::mutex, "mutex"},
     {family::linger, "linger"},
     {family::reentrant, "reentrant"},
@@ -23,6 +23,7 @@ constexpr std::array<std::pair<family, std::string_view>, 10> family_names{{
     {family::election, "election"},
     {family::group, "group"},
     {family::semaphore, "semaphore"},
+    {family::foreign, "foreign"},
 }};
 
 }  // namespace
@@ -68,7 +69,9 @@ std::string to_string(const std::vector<family>& some) {
 
 std::vector<family> all_families() {
   std::vector<family> all;
-  for (const auto& [which, name] : family_names) all.push_back(which);
+  for (const auto& [which, name] : family_names) {
+    if (which != family::foreign) all.push_back(which);
+  }
   return all;
 }
 

@@ -22,6 +22,7 @@ enum class family {
   election,   ///< latchkey::election, with the names of Curator's LeaderLatch
   group,      ///< latchkey::multi_lock: together with a lock that all groups share
   semaphore,  ///< latchkey::semaphore of one permit
+  foreign,    ///< a lock of another library: it knows neither tokens nor leases
 };
 
 /// What a grant excludes.
@@ -47,7 +48,7 @@ std::vector<family> parse_families(std::string_view text);
 /// @returns "mutex,fair".
 std::string to_string(const std::vector<family>& some);
 
-/// @returns all of them.
+/// @returns all of latchkey.
 std::vector<family> all_families();
 
 /// @returns the families of so many locks: no family twice before each of them has had its turn.

@@ -119,4 +119,14 @@ TEST_CASE("a row of the report has the seed first, and the verdict last") {
   CHECK(row.ends_with(" | 0 | clean |\n"));
 }
 
+TEST_CASE("a row of the comparison says how long two held at once, and how long a killed holder was in the way") {
+  story some;
+  some.is(family::foreign).own("w1.1/0/0", 10, 21, 0).own("w2.1/0/0", 20, 30, 0);
+  some.hold("w1.1/0/0", 1000, 2000, 0).say(2100, "w1.1", event_kind::killed, -1).own("w2.1/0/0", 5600, 5700, 0);
+  const auto row = row_of_comparison("other", facts_of(some.tell(), {}, 42));
+  CHECK(row.starts_with("| other | 42 | "));
+  CHECK(row.find(" | 1; 0.001 s at most, 0.0 s in sum | 1; next grant after 3.5 s (median), 3.5 s at most | ") !=
+        std::string::npos);
+}
+
 }  // namespace chaos

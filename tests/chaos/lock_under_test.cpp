@@ -181,6 +181,8 @@ std::unique_ptr<lock_under_test> make_lock(family which, latchkey::client& clien
       return std::make_unique<exclusive_lock<latchkey::election>>(client, path);
     case family::group:
       return std::make_unique<exclusive_lock<group>>(client, path);
+    case family::foreign:
+      break;
     case family::semaphore:
       return std::make_unique<one_permit>(client, path,
                                           latchkey::semaphore_options{.turns = how.turns, .linger = how.linger});

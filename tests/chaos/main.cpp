@@ -23,8 +23,14 @@ constexpr int violated = 1;
 constexpr int cannot_run = 2;
 constexpr std::size_t most_shown = 20;
 
+/// What is printed of REPORT.md.
+struct rows {
+  bool report = false;
+  std::string compare;  ///< the name of its row; empty: none
+};
+
 /// @returns the exit code.
-int judge(const std::filesystem::path& folder, std::uint64_t seed, std::filesystem::path svg, bool report) {
+int judge(const std::filesystem::path& folder, std::uint64_t seed, std::filesystem::path svg, const rows& wanted) {
   const auto all = chaos::load(folder);
   const auto found = chaos::check(all, chaos::default_limits());
   if (svg.empty() && !found.empty()) svg = folder / "history.svg";
@@ -40,11 +46,12 @@ int judge(const std::filesystem::path& folder, std::uint64_t seed, std::filesyst
   if (found.size() > most_shown) fmt::print("... and {} more\n", found.size() - most_shown);
   const auto facts = chaos::facts_of(all, found, seed);
   fmt::print("\n{}", chaos::text_of(facts));
-  if (report) fmt::print("\n{}", chaos::row_of_report(facts));
+  if (wanted.report) fmt::print("\n{}", chaos::row_of_report(facts));
+  if (!wanted.compare.empty()) fmt::print("\n{}", chaos::row_of_comparison(wanted.compare, facts));
   return found.empty() ? EXIT_SUCCESS : violated;
 }
 
-int run_and_judge(chaos::run_options how, const std::filesystem::path& svg, bool report) {
+int run_and_judge(chaos::run_options how, const std::filesystem::path& svg, const rows& wanted) {
   const bool keep = !how.folder.empty();
   if (!keep) {
     how.folder = std::filesystem::temp_directory_path() / fmt::format("latchkey-chaos-{}-{}", how.seed, ::getpid());
@@ -57,7 +64,7 @@ int run_and_judge(chaos::run_options how, const std::filesystem::path& svg, bool
   fmt::print("seed {}, {} s of faults; the history is in {}\n", how.seed, how.duration.count(), how.folder.string());
   std::fflush(stdout);
   chaos::run_chaos(how);
-  const int code = judge(how.folder, how.seed, svg, report);
+  const int code = judge(how.folder, how.seed, svg, wanted);
   if (code == EXIT_SUCCESS && !keep) std::filesystem::remove_all(how.folder);
   return code;
 }
@@ -70,14 +77,17 @@ int main(int argc, char** argv) {
   std::string families = to_string(how.families);
   std::string svg;
   std::string folder_to_check;
-  bool report = false;
+  std::string program;
+  std::string service;
+  rows wanted;
   CLI::App app{"Workers take locks while servers, processes and links fail at random; what they saw is checked.",
                "chaos"};
   app.add_option("--seed", how.seed, "Of all that is random (default: 1)")->envname("LATCHKEY_SEED");
   app.add_option("--seconds", seconds, "For how long there are faults (default: 45)")
       ->envname("LATCHKEY_CHAOS_SECONDS")
       ->check(CLI::PositiveNumber);
-  app.add_option("--servers", how.servers, "3 (default) or 5")->check(CLI::IsMember({3, 5}));
+  app.add_option("--servers", how.servers, "3 (default) or 5; of another service also 1")
+      ->check(CLI::IsMember({1, 3, 5}));
   app.add_option("--workers", how.workers, "Processes (default: 5)")->check(CLI::Range(1, 50));
   app.add_option("--threads", how.threads, "Of each worker (default: 2)")->check(CLI::Range(1, 50));
   app.add_option("--fibers", how.fibers, "On each thread (default: 2)")->check(CLI::Range(1, 500));
@@ -88,7 +98,12 @@ int main(int argc, char** argv) {
   app.add_flag("--log", how.log, "Keep what the library says");
   app.add_option("--keep", how.folder, "Keep the history, in this folder");
   app.add_option("--svg", svg, "Draw the history into this file");
-  app.add_flag("--report", report, "Also print a row of REPORT.md");
+  app.add_flag("--report", wanted.report, "Also print a row of REPORT.md");
+  app.add_flag("--common", how.common, "Only faults that there are for every lock service");
+  app.add_option("--worker", program,
+                 "The command of a worker of another library, see others/worker.py; with --common");
+  app.add_option("--service", service, "The program that has the servers of another service, see others/worker.py");
+  app.add_option("--compare", wanted.compare, "Also print a row of the comparison in REPORT.md, with this name");
   app.add_option("--check", folder_to_check, "Make no run, judge the history in this folder");
 
   chaos::worker_options work;
@@ -120,10 +135,13 @@ int main(int argc, char** argv) {
       work.families = chaos::parse_families(families);
       return chaos::run_worker(work);
     }
-    if (!folder_to_check.empty()) return judge(folder_to_check, how.seed, svg, report);
+    if (!folder_to_check.empty()) return judge(folder_to_check, how.seed, svg, wanted);
     how.duration = std::chrono::seconds{seconds};
     how.families = chaos::parse_families(families);
-    return run_and_judge(how, svg, report);
+    how.program = CLI::detail::split_up(program);
+    how.service = CLI::detail::split_up(service);
+    if (!how.program.empty()) how.families = {chaos::family::foreign};
+    return run_and_judge(how, svg, wanted);
   } catch (const std::exception& error) {
     fmt::print(stderr, "chaos: {}\n", error.what());
     return cannot_run;

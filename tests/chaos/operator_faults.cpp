@@ -135,7 +135,7 @@ int client_nemesis::some_lock(const worker_slot& victim) {
 /// Of a holder or of a waiter.
 void client_nemesis::delete_node(worker_slot& victim, const std::stop_token&) {
   const int lock = some_lock(victim);
-  raw_client client{servers_.address(servers_.wait_for_leader(10s))};
+  raw_client client{servers_->address(servers_->wait_for_leader(10s))};
   deleter by{client, log_, lock};
   const auto path = node_path(lock, victim.families()[static_cast<std::size_t>(lock)]);
   const auto names = client.children(path);
@@ -152,7 +152,7 @@ void client_nemesis::delete_node(worker_slot& victim, const std::stop_token&) {
 /// Again and again, as those whose nodes go come back at once; then a stranger is perhaps the first at the new path.
 void client_nemesis::delete_path(worker_slot& victim, const std::stop_token& stop) {
   const int lock = some_lock(victim);
-  raw_client client{servers_.address(servers_.wait_for_leader(10s))};
+  raw_client client{servers_->address(servers_->wait_for_leader(10s))};
   deleter by{client, log_, lock};
   const auto what = victim.families()[static_cast<std::size_t>(lock)];
   const auto path = node_path(lock, what);

@@ -5,17 +5,19 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
 #include <latchkey/testing/raw_client.hpp>
 
-#include "../announced_ensemble.hpp"
 #include "client_nemesis.hpp"
 #include "fault_log.hpp"
+#include "other_servers.hpp"
 #include "server_nemesis.hpp"
 #include "worker_slot.hpp"
+#include "zookeeper_servers.hpp"
 
 namespace chaos {
 
@@ -32,9 +34,14 @@ latchkey::testing::ensemble_options ensemble_of(const run_options& how) {
   return options;
 }
 
+std::unique_ptr<lock_servers> servers_of(const run_options& how) {
+  if (!how.service.empty()) return std::make_unique<other_servers>(how.service, how.servers, how.folder);
+  return std::make_unique<zookeeper_servers>(ensemble_of(how));
+}
+
 class run {
  public:
-  explicit run(const run_options& how) : how_{how}, log_{how.folder}, servers_{ensemble_of(how)} {
+  explicit run(const run_options& how) : how_{how}, log_{how.folder}, servers_{servers_of(how)} {
     dice chance{how.seed};
     const auto families = draw_families(how.families, how.locks, chance);
     for (int lock = 0; lock < how.locks; ++lock) {
@@ -43,6 +50,8 @@ class run {
     for (int i = 1; i <= how.workers; ++i) {
       worker_options work;
       work.name = fmt::format("w{}", i);
+      work.program = how.program;
+      work.common = how.common;
       work.folder = how.folder;
       work.seed = how.seed * 1'000'000 + static_cast<std::uint64_t>(i) * 100'000;
       work.families = families;
@@ -50,7 +59,7 @@ class run {
       work.fibers = how.fibers;
       work.peers = i % 2 == 0;
       work.log = how.log;
-      slots_.emplace_back(std::move(work), servers_.addresses(), log_);
+      slots_.emplace_back(std::move(work), servers_->addresses(), log_);
     }
   }
 
@@ -60,7 +69,7 @@ class run {
     const bool finished = finish();
     wait_for_killed_sessions();
     close();
-    if (finished) look_for_leftovers();
+    if (finished && zookeeper_) look_for_leftovers();
   }
 
  private:
@@ -70,7 +79,7 @@ class run {
     const auto end = clock::now() + how_.duration;
     for (std::uint64_t storm = 1;; ++storm) {
       storm_for(std::min<clock::duration>(longest_storm, end - clock::now()), how_.seed + 1'000'000 * storm);
-      servers_.wait_for_quorum(60s);
+      servers_->wait_for_quorum(60s);
       if (clock::now() >= end) return;
       std::this_thread::sleep_for(default_limits().recovery + 1s);
     }
@@ -80,22 +89,26 @@ class run {
   void operate_for(clock::duration time, std::uint64_t seed) {
     std::vector<worker_slot*> all;
     for (auto& slot : slots_) all.push_back(&slot);
-    client_nemesis nemesis{servers_, all, log_, seed * 3 + 1, repertoire::of_operator};
+    client_nemesis nemesis{zookeeper_, all, log_, seed * 3 + 1, repertoire::of_operator};
     const std::jthread thread{[&](const std::stop_token& stop) { nemesis.run(stop); }};
     std::this_thread::sleep_for(time);
   }
 
   /// Two nemeses for the workers, one for the servers, so that faults of both kinds meet.
   void storm_for(clock::duration time, std::uint64_t seed) {
-    operate_for(time / 4, seed);
-    time -= time / 4;
-    const auto what = how_.from_outside ? repertoire::and_expiries : repertoire::usual;
+    if (!how_.common) {
+      operate_for(time / 4, seed);
+      time -= time / 4;
+    }
+    const auto what = how_.common         ? repertoire::common
+                      : how_.from_outside ? repertoire::and_expiries
+                                          : repertoire::usual;
     std::vector<worker_slot*> some;
     std::vector<worker_slot*> others;
     for (std::size_t i = 0; i < slots_.size(); ++i) (i % 2 == 0 ? some : others).push_back(&slots_[i]);
-    server_nemesis of_servers{servers_, log_, seed * 3};
-    client_nemesis first{servers_, some, log_, seed * 3 + 1, what};
-    client_nemesis second{servers_, others, log_, seed * 3 + 2, what};
+    server_nemesis of_servers{*servers_, log_, seed * 3, how_.common};
+    client_nemesis first{zookeeper_, some, log_, seed * 3 + 1, what};
+    client_nemesis second{zookeeper_, others, log_, seed * 3 + 2, what};
     std::vector<std::jthread> threads;
     threads.emplace_back([&](const std::stop_token& stop) { of_servers.run(stop); });
     threads.emplace_back([&](const std::stop_token& stop) { first.run(stop); });
@@ -119,15 +132,15 @@ class run {
       log_.tell(slot.process_name(), event_kind::hung, "it did not get every lock once more");
       all = false;
     }
-    if (!all) tell_queues();
+    if (!all && zookeeper_) tell_queues();
     return all;
   }
 
   /// Who stands in whose way, as each of the servers sees it: a node that only some of them have is no fault of ours.
   void tell_queues() {
-    for (std::size_t i = 0; i < servers_.size(); ++i) {
+    for (std::size_t i = 0; i < zookeeper_->size(); ++i) {
       try {
-        latchkey::testing::raw_client through{servers_.address(i)};
+        latchkey::testing::raw_client through{zookeeper_->address(i)};
         through.sync();
         for (int lock = 0; lock < how_.locks; ++lock) tell_queue(lock, i, through);
       } catch (const latchkey::testing::cluster_error& failure) {
@@ -181,10 +194,10 @@ class run {
 
   void look_for_leftovers() {
     // One that was cut off takes its time to find the others again.
-    for (std::size_t i = 0; i < servers_.size(); ++i) servers_.wait_until_serving(i, 60s);
+    for (std::size_t i = 0; i < zookeeper_->size(); ++i) zookeeper_->wait_until_serving(i, 60s);
     for (int lock = 0; lock < how_.locks; ++lock) {
       for (const auto& path : node_paths(lock)) {
-        for (const auto& name : servers_.children(path)) {
+        for (const auto& name : zookeeper_->children(path)) {
           if (name == "robust-owner") continue;  // what a dead owner leaves
           log_.tell("chaos", event_kind::leftover, fmt::format("{}/{}", path, name));
         }
@@ -201,13 +214,14 @@ class run {
 
   std::int64_t count_watches() {
     std::int64_t count = 0;
-    for (std::size_t i = 0; i < servers_.size(); ++i) count += servers_.admin(i).wchs().watches;
+    for (std::size_t i = 0; i < zookeeper_->size(); ++i) count += zookeeper_->admin(i).wchs().watches;
     return count;
   }
 
   const run_options how_;
   fault_log log_;
-  latchkey::testing::announced_ensemble servers_;
+  const std::unique_ptr<lock_servers> servers_;
+  latchkey::testing::ensemble* const zookeeper_ = servers_->zookeeper();
   std::deque<worker_slot> slots_;
 };
 

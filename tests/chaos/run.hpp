@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "checker.hpp"
@@ -24,6 +25,9 @@ struct run_options {
   int locks = 4;
   std::vector<family> families = all_families();  ///< to draw those of the locks from
   bool from_outside = false;                      ///< faults that no lease can foresee too
+  bool common = false;                            ///< only faults that there are for every lock service
+  std::vector<std::string> program;               ///< workers of another library; empty: this program
+  std::vector<std::string> service;               ///< servers of another service; empty: ZooKeeper
   bool log = false;                               ///< what the library says, into the folder
   std::filesystem::path folder;
 };

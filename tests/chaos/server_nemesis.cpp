@@ -29,45 +29,24 @@ void server_nemesis::run(const std::stop_token& stop) {
 
 void server_nemesis::restore() {
   const ongoing fault{log_, "mend", "servers"};
-  servers_.heal();
-  for (std::size_t i = 0; i < servers_.size(); ++i) {
-    servers_.resume_disk(i);
-    servers_.free_disk(i);
-    if (servers_.pid(i) != 0) servers_.resume(i);
-  }
-  for (std::size_t i = 0; i < servers_.size(); ++i) {
-    if (!servers_.running(i)) servers_.restart(i);
-  }
+  if (zookeeper_) zookeeper_->heal();
+  for (std::size_t i = 0; i < servers_.size(); ++i) servers_.kill(i);
+  for (std::size_t i = 0; i < servers_.size(); ++i) servers_.start(i);
   servers_.wait_for_quorum(60s);
 }
 
 void server_nemesis::strike(const std::stop_token& stop) {
   const auto time = dice_.some_time(4s);
   const auto victims = some_servers();
-  switch (dice_.one_of(17)) {
-    case 0:
-      return restart_all(stop);
-    case 10:
-    case 11:
-    case 12:
-      return hold_back(victims, time, stop);
-    case 13:
-    case 14:
-      return stall_disk(victims, time, stop);
-    case 15:
-    case 16:
-      return fill_disk(victims, time, stop);
-    case 1:
-    case 2:
-    case 3:
-      return kill(victims, time, stop);
-    case 4:
-    case 5:
-    case 6:
-      return pause(victims, time, stop);
-    default:
-      return isolate(victims, time, stop);
-  }
+  if (!zookeeper_) return dice_.one_of(2) == 0 ? kill(victims, time, stop) : pause(victims, time, stop);
+  const auto kind = dice_.one_of(17);
+  if (kind < 1) return restart_all(stop);
+  if (kind < 4) return kill(victims, time, stop);
+  if (kind < 7) return pause(victims, time, stop);
+  if (kind < 10) return isolate(victims, time, stop);
+  if (kind < 13) return hold_back(victims, time, stop);
+  if (kind < 15) return stall_disk(victims, time, stop);
+  fill_disk(victims, time, stop);
 }
 
 void server_nemesis::kill(const std::vector<std::size_t>& victims, std::chrono::milliseconds time,
@@ -92,9 +71,9 @@ void server_nemesis::isolate(const std::vector<std::size_t>& victims, std::chron
   const auto how = dice_.one_of(3) == 0 ? link_fault::cut : link_fault::black_hole;
   const ongoing fault{log_, fmt::format("{} {}", how == link_fault::cut ? "cut" : "isolate", describe(victims)),
                       fmt::format("server {}", fmt::join(victims, ", "))};
-  for (const auto each : victims) servers_.isolate(each, how);
+  for (const auto each : victims) zookeeper_->isolate(each, how);
   sleep(time, stop);
-  for (const auto each : victims) servers_.heal(each);
+  for (const auto each : victims) zookeeper_->heal(each);
 }
 
 /// Packets of one direction are late, by up to all the time. Half of the time no packet of the other direction passes
@@ -108,22 +87,22 @@ void server_nemesis::hold_back(const std::vector<std::size_t>& victims, std::chr
   const auto never = to ? direction::outgoing : direction::incoming;
   const ongoing fault{log_, fmt::format("hold back {} {}", to ? "to" : "from", describe(victims)),
                       fmt::format("server {}", fmt::join(victims, ", "))};
-  for (const auto each : victims) servers_.hold_back(each, late);
+  for (const auto each : victims) zookeeper_->hold_back(each, late);
   sleep(time, stop);
   for (const auto each : victims) {
-    if (cut_off) servers_.hold_back(each, never);
-    servers_.release(each, late);
+    if (cut_off) zookeeper_->hold_back(each, never);
+    zookeeper_->release(each, late);
   }
   if (cut_off) sleep(silence, stop);
-  for (const auto each : victims) servers_.heal(each);
+  for (const auto each : victims) zookeeper_->heal(each);
 }
 
 void server_nemesis::stall_disk(const std::vector<std::size_t>& victims, std::chrono::milliseconds time,
                                 const std::stop_token& stop) {
   const ongoing fault{log_, "stall disk of " + describe(victims), fmt::format("server {}", fmt::join(victims, ", "))};
-  for (const auto each : victims) servers_.stall_disk(each);
+  for (const auto each : victims) zookeeper_->stall_disk(each);
   sleep(time, stop);
-  for (const auto each : victims) servers_.resume_disk(each);
+  for (const auto each : victims) zookeeper_->resume_disk(each);
 }
 
 /// When there is room again an operator starts every other one anew.
@@ -131,11 +110,11 @@ void server_nemesis::fill_disk(const std::vector<std::size_t>& victims, std::chr
                                const std::stop_token& stop) {
   const bool starts = dice_.one_of(2) == 0;
   const ongoing fault{log_, "fill disk of " + describe(victims), fmt::format("server {}", fmt::join(victims, ", "))};
-  for (const auto each : victims) servers_.fill_disk(each);
+  for (const auto each : victims) zookeeper_->fill_disk(each);
   sleep(time, stop);
   for (const auto each : victims) {
-    servers_.free_disk(each);
-    if (starts || servers_.pid(each) == 0) servers_.restart(each);
+    zookeeper_->free_disk(each);
+    if (starts || !servers_.alive(each)) zookeeper_->restart(each);
   }
   for (const auto each : victims) servers_.wait_until_serving(each, 60s);
 }
@@ -147,13 +126,14 @@ void server_nemesis::restart_all(const std::stop_token& stop) {
   const bool changes = dice_.one_of(2) == 0;
   const ongoing fault{log_, changes ? fmt::format("restart all, timeouts up to {}", most) : "restart all", "servers"};
   for (std::size_t i = 0; i < servers_.size() && !stop.stop_requested(); ++i) {
-    if (changes) servers_.configure(i, {fmt::format("maxSessionTimeout={}", most)});
-    servers_.restart(i);
+    if (changes) zookeeper_->configure(i, {fmt::format("maxSessionTimeout={}", most)});
+    zookeeper_->restart(i);
     servers_.wait_until_serving(i, 60s);
   }
 }
 
 std::vector<std::size_t> server_nemesis::some_servers() {
+  if (servers_.size() == 1) return {0};
   std::vector<std::size_t> order(servers_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(dice_.one_of(order.size())), order.end());

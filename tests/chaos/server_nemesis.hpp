@@ -10,22 +10,22 @@
 #include <string>
 #include <vector>
 
-#include <latchkey/testing/ensemble.hpp>
-
 #include "dice.hpp"
 #include "fault_log.hpp"
+#include "lock_servers.hpp"
 
 namespace chaos {
 
 class server_nemesis {
  public:
-  server_nemesis(latchkey::testing::ensemble& servers, fault_log& log, std::uint64_t seed)
-      : servers_{servers}, log_{log}, dice_{seed} {}
+  /// @param common only what can be done to the servers of every lock service
+  server_nemesis(lock_servers& servers, fault_log& log, std::uint64_t seed, bool common)
+      : servers_{servers}, zookeeper_{common ? nullptr : servers.zookeeper()}, log_{log}, dice_{seed} {}
 
   /// One fault after the other, until `stop`. Then all is mended.
   void run(const std::stop_token& stop);
 
-  /// Mends what a fault that went wrong has left. @throws cluster_error when that is impossible
+  /// Mends what a fault that went wrong has left: starts all anew. @throws cluster_error when that is impossible
   void restore();
 
  private:
@@ -42,7 +42,8 @@ class server_nemesis {
   std::vector<std::size_t> some_servers();
   std::string describe(const std::vector<std::size_t>& victims) const;
 
-  latchkey::testing::ensemble& servers_;
+  lock_servers& servers_;
+  latchkey::testing::ensemble* const zookeeper_;  // if more may be done to it
   fault_log& log_;
   dice dice_;
 };

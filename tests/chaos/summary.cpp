@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "exclusion.hpp"
 #include "periods.hpp"
 #include "recovery.hpp"
 
@@ -74,6 +75,40 @@ std::string killed_holders(const std::vector<std::vector<period>>& periods) {
   }
   if (count == 0) return "none";
   return fmt::format("{}; the next grant came at least {:.0f} ms after the lease", count, 1e3 * seconds(least));
+}
+
+/// How long a lock was not granted after its holder had been killed.
+std::string after_deaths(const history& all, const std::vector<std::vector<period>>& periods) {
+  std::vector<double> pauses;
+  for (const auto& what : all.events) {
+    if (what.kind != event_kind::killed) continue;
+    for (const auto& of_lock : periods) {
+      const auto next =
+          std::find_if(of_lock.begin(), of_lock.end(), [&](const period& each) { return each.granted > what.at; });
+      const bool held = std::any_of(of_lock.begin(), next,
+                                    [&](const period& each) { return !each.over && process_of(each.who) == what.who; });
+      if (held && next != of_lock.end()) pauses.push_back(seconds(next->granted - what.at));
+    }
+  }
+  if (pauses.empty()) return "none";
+  std::sort(pauses.begin(), pauses.end());
+  return fmt::format("{}; next grant after {:.1f} s (median), {:.1f} s at most", pauses.size(),
+                     pauses[pauses.size() / 2], pauses.back());
+}
+
+/// How many there were, and for how long.
+std::string overlaps(const std::vector<std::vector<period>>& periods) {
+  std::size_t count = 0;
+  clock::duration longest{};
+  clock::duration sum{};
+  for (const auto& of_lock : periods) {
+    for (const auto& each : overlaps_of(of_lock)) {
+      ++count;
+      longest = std::max(longest, each.length);
+      sum += each.length;
+    }
+  }
+  return count == 0 ? "0" : fmt::format("{}; {:.3f} s at most, {:.1f} s in sum", count, seconds(longest), seconds(sum));
 }
 
 /// How many read, and how many did so at once.
@@ -169,7 +204,8 @@ facts facts_of(const history& all, const std::vector<violation>& found, std::uin
   line("faults", fmt::format("{}: {}", all.faults.size(), list(faults)));
   line("longest wait", fmt::format("{:.1f} s, of {}", seconds(longest_wait), who_waited));
   line("longest pause after a fault", fmt::format("{:.1f} s{}", seconds(longest_pause), after));
-  line("overlaps", std::to_string(broken["overlap"] + broken["lease"]));
+  line("next grant after a death", after_deaths(all, periods));
+  line("overlaps", overlaps(periods));
   std::erase_if(broken, [](const auto& one) { return one.second == 0; });
   line("verdict", found.empty() ? "clean" : fmt::format("VIOLATED ({})", list(broken)));
   return lines;
@@ -181,17 +217,33 @@ std::string text_of(const facts& all) {
   return text;
 }
 
-std::string row_of_report(const facts& all) {
-  static constexpr std::array columns{"seed",           "duration",    "families",
-                                      "grants",         "faults",      "losses",
-                                      "killed holders", "late writes", "longest pause after a fault",
-                                      "overlaps",       "verdict"};
+namespace {
+
+template <class Columns>
+std::string row_of(const facts& all, const Columns& columns) {
   std::string row;
   for (const std::string_view column : columns) {
     const auto at = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.first == column; });
     row += fmt::format("| {} ", column == "faults" ? at->second.substr(0, at->second.find(':')) : at->second);
   }
   return row + "|\n";
+}
+
+}  // namespace
+
+std::string row_of_comparison(std::string_view name, const facts& all) {
+  static constexpr std::array columns{
+      "seed",   "duration", "grants", "faults", "overlaps", "next grant after a death", "longest pause after a fault",
+      "verdict"};
+  return fmt::format("| {} ", name) + row_of(all, columns);
+}
+
+std::string row_of_report(const facts& all) {
+  static constexpr std::array columns{"seed",           "duration",    "families",
+                                      "grants",         "faults",      "losses",
+                                      "killed holders", "late writes", "longest pause after a fault",
+                                      "overlaps",       "verdict"};
+  return row_of(all, columns);
 }
 
 }  // namespace chaos

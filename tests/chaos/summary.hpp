@@ -26,4 +26,7 @@ std::string text_of(const facts& all);
 /// @returns a row of the table of REPORT.md, in Markdown.
 std::string row_of_report(const facts& all);
 
+/// @returns a row of the comparison there. @param name of the service
+std::string row_of_comparison(std::string_view name, const facts& all);
+
 }  // namespace chaos

@@ -14,7 +14,8 @@
 namespace chaos {
 
 struct worker_options {
-  std::string name;  ///< "w2.1"
+  std::string name;                  ///< "w2.1"
+  std::vector<std::string> program;  ///< of another library, with its first arguments; empty: this one
   std::filesystem::path folder;
   std::string connect_string;
   std::chrono::milliseconds session_timeout{};
@@ -22,6 +23,7 @@ struct worker_options {
   std::uint32_t turns = 16;
   std::chrono::milliseconds linger{};
   std::vector<family> families;  ///< one for each lock
+  bool common = false;           ///< it is compared with those of other services
   int threads = 1;
   int fibers = 1;      ///< on each thread
   bool peers = false;  ///< its locks hand off directly

@@ -17,15 +17,22 @@ worker_slot::worker_slot(worker_options how, const std::vector<latchkey::testing
 
 void worker_slot::start() {
   static constexpr std::array timeouts{1'000, 1'000, 2'000, 2'000, 3'000, 4'000, 6'000};
+  static constexpr std::array of_every_service{4'000, 6'000, 10'000};  // etcd has none below 2 s
   static constexpr std::array<std::uint32_t, 3> turns{1, 2, 16};
   static constexpr std::array lingers{5, 50, 400};
-  if (count_ > 0 && !session_file_of(how_.name, how_.folder).empty()) {
+  if (count_ > 0 && how_.program.empty() && !session_file_of(how_.name, how_.folder).empty()) {
     log_.add({clock::now(), clock::now(), "end session of the dead", process_name(), true, -1});
   }
   ++count_;
-  how_.session_timeout = std::chrono::milliseconds{timeouts[dice_.one_of(timeouts.size())]};
+  how_.session_timeout = std::chrono::milliseconds{how_.common ? of_every_service[dice_.one_of(of_every_service.size())]
+                                                               : timeouts[dice_.one_of(timeouts.size())]};
   how_.turns = turns[dice_.one_of(turns.size())];
   how_.linger = std::chrono::milliseconds{lingers[dice_.one_of(lingers.size())]};
+  process_.start(how_.program.empty() ? own_command() : command_of_other(),
+                 {.log = how_.folder / (process_name() + ".log")});
+}
+
+std::vector<std::string> worker_slot::own_command() const {
   std::vector<std::string> command{"/proc/self/exe", "worker", process_name()};
   const auto add = [&](const char* option, std::string value) {
     command.emplace_back(option);
@@ -34,7 +41,7 @@ void worker_slot::start() {
   add("--folder", how_.folder.string());
   add("--connect", net_.connect_string());
   add("--session-timeout", std::to_string(how_.session_timeout.count()));
-  add("--seed", std::to_string(how_.seed + 1'000 * static_cast<std::uint64_t>(count_)));
+  add("--seed", std::to_string(seed()));
   add("--turns", std::to_string(how_.turns));
   add("--linger", std::to_string(how_.linger.count()));
   add("--families", to_string(how_.families));
@@ -42,7 +49,21 @@ void worker_slot::start() {
   add("--fibers", std::to_string(how_.fibers));
   if (how_.peers) command.emplace_back("--peers");
   if (how_.log) command.emplace_back("--log");
-  process_.start(command, {.log = how_.folder / (process_name() + ".log")});
+  return command;
+}
+
+/// See others/worker.py. Not every language can read CLOCK_BOOTTIME.
+std::vector<std::string> worker_slot::command_of_other() const {
+  const auto monotonic = std::chrono::steady_clock::now().time_since_epoch();
+  const auto since_boot = clock::now().time_since_epoch();
+  auto command = how_.program;
+  for (auto& each :
+       {process_name(), how_.folder.string(), net_.connect_string(), std::to_string(how_.session_timeout.count()),
+        std::to_string(seed()), std::to_string(how_.families.size()), std::to_string(how_.threads * how_.fibers),
+        std::to_string((since_boot - monotonic).count())}) {
+    command.push_back(each);
+  }
+  return command;
 }
 
 void worker_slot::kill() {

@@ -4,6 +4,7 @@
 /// One worker after another, behind one proxy.
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ class worker_slot {
 
  private:
   void on_death();
+  std::vector<std::string> own_command() const;
+  std::vector<std::string> command_of_other() const;
+  std::uint64_t seed() const noexcept { return how_.seed + 1'000 * static_cast<std::uint64_t>(count_); }
 
   worker_options how_;
   fault_log& log_;

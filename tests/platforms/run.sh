@@ -111,7 +111,7 @@ fi
 suite=$1
 shift
 folder=${LATCHKEY_PLATFORMS:-$latchkey_root/build/platforms}/$suite
-mkdir -p "$folder/build"
+mkdir -p "$folder/build" "$latchkey_root/build"
 folder=$(cd "$folder" && pwd)
 exec {lock}>"$folder/lock"
 flock --nonblock "$lock" || not_run "$folder is in use"

@@ -3,15 +3,24 @@
 # Gets the ZooKeeper servers of another Debian, and installs nothing: downloads its packages from where this system's own
 # come from, unpacks them into build/servers/SUITE, and prints a class path for LATCHKEY_ZOOKEEPER_CLASSPATH.
 #
-#   tests/platforms/servers.sh [SUITE]      bookworm (ZooKeeper 3.8) or trixie (3.9); default: the one that this is not
+#   tests/platforms/servers.sh [--curator] [SUITE]      bookworm (ZooKeeper 3.8, Curator 5.4) or trixie (3.9, 5.7);
+#                                                       default: the one that this is not
+#
+# With --curator the class path is one for clients: it has Curator, too.
 #
 # What was unpacked before is used again. Exits with 1 and the reason where the packages cannot be had. Needs no root.
 set -euo pipefail
 
-case ${1:-} in -h | --help)
-  sed -n '3,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
-  exit 0
-  ;;
+left_out=(! -name 'curator-*.jar' ! -name 'guava*.jar')
+case ${1:-} in
+  -h | --help)
+    sed -n '3,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
+  --curator)
+    left_out=()
+    shift
+    ;;
 esac
 
 # shellcheck source=tests/platforms/sources.sh
@@ -30,7 +39,7 @@ jars=$folder/root/usr/share/java
 
 # zookeeper.jar comes last: its manifest names jars of this system.
 class_path() {
-  find "$jars" -name '*.jar' ! -name 'zookeeper*.jar' ! -name 'slf4j-*.jar' | sort | tr '\n' ':'
+  find "$jars" -name '*.jar' ! -name 'zookeeper*.jar' ! -name 'slf4j-*.jar' "${left_out[@]}" | sort | tr '\n' ':'
   echo "$jars/slf4j-api.jar:$jars/slf4j-simple.jar:$jars/zookeeper-jute.jar:$jars/zookeeper.jar"
 }
 
@@ -51,7 +60,7 @@ download() {
   # Jars are in packages of that name; what else they depend on is not needed here.
   local -a packages
   mapfile -t packages < <(apt-get "${options[@]}" --simulate --no-install-recommends \
-    install libzookeeper-java libslf4j-java 2>>"$apt/log" | sed -n 's/^Inst \([^ ]*-java\) .*/\1/p')
+    install libzookeeper-java libslf4j-java libcurator-recipes-java 2>>"$apt/log" | sed -n 's/^Inst \([^ ]*-java\) .*/\1/p')
   (cd "$apt/archives" && apt-get "${options[@]}" download "${packages[@]}") >>"$apt/log" 2>&1 ||
     cannot "apt-get cannot download libzookeeper-java of $suite, see $apt/log"
   mkdir "$folder/new"
@@ -61,5 +70,5 @@ download() {
   rm -rf "$apt/archives" "$apt/lists"
 }
 
-if [[ ! -e $jars/zookeeper.jar ]]; then download; fi
+if [[ ! -e $jars/zookeeper.jar || ! -e $jars/curator-recipes.jar ]]; then download; fi
 class_path
