@@ -145,7 +145,8 @@ class examination {
 
   bool was_stopped(const call& one) const {
     return std::any_of(all_.faults.begin(), all_.faults.end(), [&](const fault& what) {
-      return what.kind == "stop worker" && strikes(what, one.who) && what.begin <= one.end && what.end >= one.begin;
+      const bool stops = what.kind == "stop worker" || what.kind == "starve worker";
+      return stops && strikes(what, one.who) && what.begin <= one.end && what.end >= one.begin;
     });
   }
 

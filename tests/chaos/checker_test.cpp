@@ -206,7 +206,9 @@ TEST_CASE("a call with a timeout comes back in time, unless its process was stop
   story late;
   late.say(1, a, event_kind::waits, 0, 0, "for 100").say(9'000, a, event_kind::refused);
   refuses(late, rule::timeout);
-  accepts(late.harm(50, 8'000, "stop worker", "w1").own(b, 8'500, 8'600, 1));
+  for (const auto* const fault : {"stop worker", "starve worker"}) {
+    accepts(story{late}.harm(50, 8'000, fault, "w1").own(b, 8'500, 8'600, 1));
+  }
 }
 
 TEST_CASE("a call that never comes back is refused when its process closed, and not when it was killed") {

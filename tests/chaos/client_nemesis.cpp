@@ -25,7 +25,8 @@ client_nemesis::client_nemesis(latchkey::testing::ensemble* servers, std::vector
          &self::stop_process, &self::stop_process, &self::kill_process, &self::kill_process, &self::black_hole_all});
   }
   if (what == repertoire::usual || what == repertoire::and_expiries) {
-    add({&self::lose_request, &self::lose_reply, &self::hold_reply, &self::set_clock, &self::set_clock});
+    add({&self::lose_request, &self::lose_reply, &self::hold_reply, &self::set_clock, &self::set_clock,
+         &self::starve_process});
   }
   if (what == repertoire::and_expiries) add({&self::expire_session, &self::expire_session});
 }
@@ -117,6 +118,18 @@ void client_nemesis::stop_process(worker_slot& victim, const std::stop_token& st
   victim.process().pause();
   sleep(dice_.some_time(victim.session_timeout()), stop);
   victim.process().resume();
+}
+
+/// It runs for 5 ms of each 50 ms, and not when it wants to.
+void client_nemesis::starve_process(worker_slot& victim, const std::stop_token& stop) {
+  const ongoing fault{log_, "starve worker", victim.name()};
+  const auto end = clock::now() + dice_.some_time(victim.session_timeout());
+  while (clock::now() < end && !stop.stop_requested()) {
+    victim.process().pause();
+    sleep(45ms, stop);
+    victim.process().resume();
+    sleep(5ms, stop);
+  }
 }
 
 void client_nemesis::kill_process(worker_slot& victim, const std::stop_token& stop) {

@@ -47,6 +47,7 @@ class client_nemesis {
   void lose_reply(worker_slot& victim, const std::stop_token& stop);
   void hold_reply(worker_slot& victim, const std::stop_token& stop);
   void stop_process(worker_slot& victim, const std::stop_token& stop);
+  void starve_process(worker_slot& victim, const std::stop_token& stop);
   void kill_process(worker_slot& victim, const std::stop_token& stop);
   void set_clock(worker_slot& victim, const std::stop_token& stop);
   void black_hole_all(worker_slot& victim, const std::stop_token& stop);
