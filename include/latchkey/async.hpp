@@ -235,7 +235,8 @@ auto co_try_acquire_for(keyed_mutex& locks, keyed_mutex::given_key key, Where wh
                           detail::asynchronous::begin(locks, *key, detail::timeout_of(timeout), std::move(stop)));
 }
 
-/// As `co_acquire`: the locks of all `keys`, together. See `keyed_mutex::lock_all`.
+/// As `co_acquire`: the locks of all `keys`, together. See `keyed_mutex::lock_all`. g++ 12 takes no braces within `co_await`:
+/// give it keys that have a name.
 template <resumer Where>
 auto co_acquire_all(keyed_mutex& locks, const detail::key_list& keys, Where where, std::stop_token stop = {}) {
   return detail::await_at(std::move(where), detail::asynchronous::begin(locks, std::span{keys.keys}, std::move(stop)));

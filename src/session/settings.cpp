@@ -54,8 +54,11 @@ std::string_view next_part(std::string_view& text, char end) {
   return part;
 }
 
+/// What has a colon and no slash is not repeated: it may be the credentials themselves.
 [[noreturn]] void refuse(const std::string& file, std::string_view what) {
-  throw error{errc::bad_option, fmt::format("the file of credentials {} {}", escaped(file), what)};
+  const bool is_path = file.find('/') != std::string::npos || file.find(':') == std::string::npos;
+  throw error{errc::bad_option, fmt::format("the file of credentials {}{}{}", is_path ? escaped(file) + " " : "", what,
+                                            is_path ? "" : "; give its path, not the credentials")};
 }
 
 [[noreturn]] void refuse_call(const std::string& file) {

@@ -170,6 +170,10 @@ TEST_SUITE("settings") {
     CHECK(has(refused("LATCHKEY_ACL", "world:anyone:secret"), "LATCHKEY_ACL: entry 1 "));
     CHECK_FALSE(has(refused("LATCHKEY_ACL", "digest:user:secret"), "secret"));
     CHECK(has(refused("LATCHKEY_AUTH_FILE", "/not/there"), "/not/there cannot be read (No such file"));
+    const auto not_a_path = refused("LATCHKEY_AUTH_FILE", "digest:user:geheim");
+    CHECK(has(not_a_path, "cannot be read"));
+    CHECK(has(not_a_path, "give its path, not the credentials"));
+    CHECK_FALSE(has(not_a_path, "geheim"));
     const file_with without_user{"digest:secret\n"};
     const auto why = refused("LATCHKEY_AUTH_FILE", without_user.path());
     CHECK(has(why, "has no user, or no password"));
