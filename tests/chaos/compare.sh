@@ -76,7 +76,7 @@ run() {
 jars=(curator-recipes curator-framework curator-client zookeeper zookeeper-jute guava slf4j-api slf4j-nop)
 for each in "${names[@]}"; do
   case $each in
-    latchkey) run latchkey ;;
+    latchkey) run latchkey --families mutex ;;
     curator)
       run "Curator $(version_of libcurator-recipes-java)" --worker "$(curator_worker "$(printf '/usr/share/java/%s.jar:' "${jars[@]}")")"
       ;;

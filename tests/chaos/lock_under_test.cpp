@@ -51,43 +51,51 @@ class group : public latchkey::multi_lock {
   group(latchkey::client& client, const std::string& path) : multi_lock{client, {{path}, {"/chaos/beside/lock"}}} {}
 };
 
-/// A key, whose guard belongs to the fiber that has taken it.
+/// A guard, which belongs to the fiber that has taken the lock last: one that has lost it may still be there.
+class kept_guard {
+ public:
+  /// @returns whether the lock was taken
+  bool keep(latchkey::guard taken) {
+    if (taken.grant() == latchkey::grant{}) return false;
+    const std::lock_guard lock{mutex_};
+    std::swap(held_, taken);
+    owner_ = boost::this_fiber::get_id();
+    return true;
+  }
+  void release() noexcept {
+    latchkey::guard mine;
+    const std::lock_guard lock{mutex_};
+    if (owner_ == boost::this_fiber::get_id()) mine = std::move(held_);
+  }
+  latchkey::grant held() const {
+    const std::lock_guard lock{mutex_};
+    return owner_ == boost::this_fiber::get_id() ? held_.grant() : latchkey::grant{};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  latchkey::guard held_;
+  boost::fibers::fiber::id owner_;
+};
+
 class key_lock final : public lock_under_test {
  public:
   key_lock(latchkey::client& client, const std::string& path, const latchkey::mutex_options& how)
       : keys_{client, path.substr(0, path.rfind('/')), {.lock = how}}, key_{path.substr(path.rfind('/') + 1)} {}
 
-  void lock(access) override { keep(keys_.lock(key_)); }
-  bool lock(access, std::stop_token stop) override { return keep(keys_.lock(key_, std::move(stop))); }
-  bool try_lock(access) override { return keep(keys_.try_lock(key_)); }
+  void lock(access) override { held_.keep(keys_.lock(key_)); }
+  bool lock(access, std::stop_token stop) override { return held_.keep(keys_.lock(key_, std::move(stop))); }
+  bool try_lock(access) override { return held_.keep(keys_.try_lock(key_)); }
   bool try_lock_for(access, std::chrono::milliseconds timeout) override {
-    return keep(keys_.try_lock_for(key_, timeout));
+    return held_.keep(keys_.try_lock_for(key_, timeout));
   }
-  void unlock(access) noexcept override {
-    latchkey::guard mine;
-    const std::lock_guard held{mutex_};
-    if (owner_ == boost::this_fiber::get_id()) mine = std::move(held_);
-  }
-  latchkey::grant held(access) const override {
-    const std::lock_guard held{mutex_};
-    return held_.grant();
-  }
+  void unlock(access) noexcept override { held_.release(); }
+  latchkey::grant held(access) const override { return held_.held(); }
 
  private:
-  /// @pre the guard before has been released, or the lock would not have been taken
-  bool keep(latchkey::guard taken) {
-    if (taken.grant() == latchkey::grant{}) return false;
-    const std::lock_guard held{mutex_};
-    held_ = std::move(taken);
-    owner_ = boost::this_fiber::get_id();
-    return true;
-  }
-
   latchkey::keyed_mutex keys_;
   const std::string key_;
-  mutable std::mutex mutex_;
-  latchkey::guard held_;
-  boost::fibers::fiber::id owner_;
+  kept_guard held_;
 };
 
 class read_write_lock final : public lock_under_test {
@@ -114,40 +122,23 @@ class read_write_lock final : public lock_under_test {
   latchkey::shared_mutex lock_;
 };
 
-/// One permit, which its holder gives back.
 class one_permit final : public lock_under_test {
  public:
   one_permit(latchkey::client& client, const std::string& path, latchkey::semaphore_options options)
       : permits_{client, path, 1, std::move(options)} {}
 
-  void lock(access) override { keep(permits_.acquire()); }
-  bool lock(access, std::stop_token stop) override { return keep(permits_.acquire(std::move(stop))); }
-  bool try_lock(access) override { return keep(permits_.try_acquire()); }
+  void lock(access) override { held_.keep(permits_.acquire()); }
+  bool lock(access, std::stop_token stop) override { return held_.keep(permits_.acquire(std::move(stop))); }
+  bool try_lock(access) override { return held_.keep(permits_.try_acquire()); }
   bool try_lock_for(access, std::chrono::milliseconds timeout) override {
-    return keep(permits_.try_acquire_for(timeout));
+    return held_.keep(permits_.try_acquire_for(timeout));
   }
-  void unlock(access) noexcept override {
-    std::unique_lock lock{mutex_};
-    auto mine = std::move(held_);
-    lock.unlock();
-    mine.release();
-  }
-  latchkey::grant held(access) const override {
-    const std::scoped_lock lock{mutex_};
-    return held_.grant();
-  }
+  void unlock(access) noexcept override { held_.release(); }
+  latchkey::grant held(access) const override { return held_.held(); }
 
  private:
-  bool keep(latchkey::guard taken) {
-    if (taken.grant() == latchkey::grant{}) return false;
-    const std::scoped_lock lock{mutex_};
-    held_ = std::move(taken);
-    return true;
-  }
-
   latchkey::semaphore permits_;
-  mutable std::mutex mutex_;
-  latchkey::guard held_;
+  kept_guard held_;
 };
 
 }  // namespace
