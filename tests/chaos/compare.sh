@@ -85,7 +85,7 @@ for each in "${names[@]}"; do
       jar=$(find "$(dirname "${class_path##*:}")" -name 'curator-recipes-[0-9]*.jar' | head -n 1)
       run "Curator $(sed -E 's/.*-([0-9.]+)\.jar/\1/' <<<"$jar")" --worker "$(curator_worker "$class_path")"
       ;;
-    kazoo) run "kazoo $(version_of python3-kazoo)" --worker "${python[*]} $others/kazoo_worker.py" ;;
+    kazoo) run "kazoo $(version_of python3-kazoo)" --worker "${python[*]} $others/kazoo_worker.py worker" ;;
     etcd)
       get_etcd
       run "etcd $("$ETCD" --version | sed -n 's/^etcd Version: //p')" \

@@ -10,7 +10,6 @@ ETCD is the program of the server; default: etcd.
 import base64
 import json
 import os
-import sys
 import threading
 import time
 import urllib.request
@@ -128,15 +127,4 @@ def leads(port):
     return status["leader"] == status["header"]["member_id"]
 
 
-if __name__ == "__main__":
-    what, arguments = sys.argv[1], sys.argv[2:]
-    if what == "worker":
-        del sys.argv[1]
-        worker.main(Service)
-    elif what == "serve":
-        serve(*arguments)
-    else:
-        try:
-            sys.exit(0 if {"healthy": healthy, "leads": leads}[what](*arguments) else 1)
-        except OSError:
-            sys.exit(1)
+worker.main(Service, serve=serve, healthy=healthy, leads=leads)

@@ -11,7 +11,6 @@ REDIS is the program of the server; default: redis-server.
 """
 import os
 import random
-import sys
 import threading
 import time
 import uuid
@@ -93,18 +92,10 @@ def serve(number, folder, port):
 
 
 def healthy(port):
-    return redis.Redis(port=int(port), socket_timeout=3).ping()
+    try:
+        return redis.Redis(port=int(port), socket_timeout=3).ping()
+    except redis.RedisError:
+        return False
 
 
-if __name__ == "__main__":
-    what, arguments = sys.argv[1], sys.argv[2:]
-    if what == "worker":
-        del sys.argv[1]
-        worker.main(Service)
-    elif what == "serve":
-        serve(*arguments)
-    else:  # the only server leads
-        try:
-            sys.exit(0 if healthy(*arguments) else 1)
-        except redis.RedisError:
-            sys.exit(1)
+worker.main(Service, serve=serve, healthy=healthy, leads=healthy)  # the only server leads

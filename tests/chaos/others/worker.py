@@ -113,6 +113,13 @@ def now():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
-def main(make_service):
-    """Of a program with the arguments NAME FOLDER CONNECT SESSION_MS SEED LOCKS THREADS."""
-    Worker(make_service, sys.argv[1:]).work()
+def main(make_service, **questions):
+    """PROGRAM worker NAME FOLDER CONNECT SESSION_MS SEED LOCKS THREADS; and what other_servers.hpp asks, of services that are not
+    ZooKeeper's: `questions` are functions that raise OSError or return False for no."""
+    what, arguments = sys.argv[1], sys.argv[2:]
+    if what == "worker":
+        Worker(make_service, arguments).work()
+    try:
+        sys.exit(0 if questions[what](*arguments) else 1)
+    except OSError:
+        sys.exit(1)
