@@ -25,7 +25,8 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
         recipes/README.md recipes/HAND_OFF.md recipes/SHARING.md recipes/election/README.md recipes/fair/README.md
         recipes/joint/README.md recipes/keyed/README.md recipes/robust/README.md recipes/semaphore/README.md
         recipes/sequencer/README.md recipes/shared/README.md src/bridge/HAZARDS.md testcluster/README.md
-        testcluster/TESTING.md tests/chaos/README.md tests/bench/README.md tests/bench/chart.svg tests/bench/chart_direct.svg tests/interop/kazoo/curator_locks.py)
+        testcluster/TESTING.md tests/chaos/README.md tests/bench/README.md tests/bench/chart.svg tests/bench/chart_short.svg
+        tests/bench/chart_direct.svg tests/interop/kazoo/curator_locks.py)
       cmake_path(GET page PARENT_PATH folder)
       install(FILES ${page} DESTINATION "${doc_dir}/${folder}" COMPONENT development)
     endforeach()

@@ -9,6 +9,9 @@ from rows import rows
 colours = {"floor": "#9aa0a6", "latchkey": "#1f6feb", "direct": "#1a7f37", "curator": "#d29922", "kazoo": "#8250df", "redis": "#cf222e"}
 width, label_width, bar, gap, top = 900, 330, 15, 14, 76
 scale_low, scale_high = 0.1, 10_000.0
+# Those of README.md's chart.
+headlines = ("uncontended", "uncontended_delayed", "eight_sessions", "eight_sessions_delayed", "one_lock_64", "own_locks_256",
+             "readers_32")
 
 
 def position(multiple):
@@ -21,10 +24,10 @@ def text(x, y, content, size=12, anchor="start", colour="#1f2328"):
         x, y, size, anchor, colour, escape(content))
 
 
-def groups(results, quartiles, values):
-    """(row, Curator's median, [(name, quartiles)]) of every rate that Curator has too."""
+def groups(results, quartiles, values, only):
+    """(row, Curator's median, [(name, quartiles)]) of every rate that Curator has too, or of those that `only` names."""
     for row in rows:
-        if row.key != "rate" or row.name not in results["rows"]:
+        if row.key != "rate" or row.name not in results["rows"] or (only and row.name not in only):
             continue
         bars = [(name, quartiles(values(results, row.name, name, row.key))) for name in row.contestants]
         bars = [(name, spread) for name, spread in bars if spread]
@@ -33,9 +36,9 @@ def groups(results, quartiles, values):
             yield row, curator[1], bars
 
 
-def draw(results, quartiles, values, shown):
+def draw(results, quartiles, values, shown, only=()):
     parts, y = [], top
-    for row, unit, bars in groups(results, quartiles, values):
+    for row, unit, bars in groups(results, quartiles, values, only):
         parts.append(text(label_width - 70, y + bar * len(bars) / 2 + 4, row.title, anchor="end"))
         for name, (low, middle, high) in bars:
             end, y_middle = position(middle / unit), y + bar / 2

@@ -145,6 +145,7 @@ def print_table(results):
 def write(results, folder):
     print_table(results)
     (folder / "chart.svg").write_text(chart.draw(results, quartiles, values, shown))
+    (folder / "chart_short.svg").write_text(chart.draw(results, quartiles, values, shown, chart.headlines))
     print("\n%s, %s" % (folder / "results.json", folder / "chart.svg"))
 
 

@@ -8,7 +8,7 @@
 #   tests/bench/run.sh --without CONTESTANT floor, curator, kazoo or redis; may be repeated
 #   tests/bench/run.sh --rounds N --seconds S --warm-up S
 #
-# Prints a table that ends with the targets that fall short; build/bench/ has it as results.json and chart.svg.
+# Prints a table that ends with the targets that fall short; build/bench/ has it as results.json, chart.svg and chart_short.svg.
 # How each number is taken: README.md beside this script.
 set -euo pipefail
 
