@@ -107,7 +107,11 @@ TEST_CASE("the summary ends with the verdict") {
   const auto all = story{}.own("w1.1/0/0", 10, 21, 1).own("w2.1/0/0", 20, 30, 2).tell();
   const auto bad = text_of(facts_of(all, check(all), 42));
   CHECK(bad.find("VIOLATED (overlap 1)\n") != std::string::npos);
+  CHECK(bad.find("overlaps                    1; 0.001 s at most, 0.0 s in sum\n") != std::string::npos);
   CHECK(bad.find("seed                        42\n") == 0);
+  const auto killed = story{}.hold("w1.1/0/0", 10, 20, 1, 500).own("w2.1/0/0", 100, 130, 2).tell();
+  const auto early = text_of(facts_of(killed, check(killed), 42));
+  CHECK(early.find("overlaps                    0; 1 grants before the end of a lease\n") != std::string::npos);
   CHECK(text_of(facts_of(all, {}, 1)).ends_with("clean\n"));
 }
 

@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
   app.add_flag("--report", wanted.report, "Also print a row of REPORT.md");
   app.add_flag("--common", how.common, "Only faults that there are for every lock service");
   app.add_option("--worker", program,
-                 "The command of a worker of another library, see others/worker.py; with --common");
+                 "The command of a worker of another library, see others/worker.py; as with --common");
   app.add_option("--service", service, "The program that has the servers of another service, see others/worker.py");
   app.add_option("--compare", wanted.compare, "Also print a row of the comparison in REPORT.md, with this name");
   app.add_option("--check", folder_to_check, "Make no run, judge the history in this folder");
@@ -140,7 +140,10 @@ int main(int argc, char** argv) {
     how.families = chaos::parse_families(families);
     how.program = CLI::detail::split_up(program);
     how.service = CLI::detail::split_up(service);
-    if (!how.program.empty()) how.families = {chaos::family::foreign};
+    if (!how.program.empty()) {
+      how.families = {chaos::family::foreign};
+      how.common = true;
+    }
     return run_and_judge(how, svg, wanted);
   } catch (const std::exception& error) {
     fmt::print(stderr, "chaos: {}\n", error.what());

@@ -205,7 +205,8 @@ facts facts_of(const history& all, const std::vector<violation>& found, std::uin
   line("longest wait", fmt::format("{:.1f} s, of {}", seconds(longest_wait), who_waited));
   line("longest pause after a fault", fmt::format("{:.1f} s{}", seconds(longest_pause), after));
   line("next grant after a death", after_deaths(all, periods));
-  line("overlaps", overlaps(periods));
+  const auto early = broken["lease"] == 0 ? "" : fmt::format("; {} grants before the end of a lease", broken["lease"]);
+  line("overlaps", overlaps(periods) + early);
   std::erase_if(broken, [](const auto& one) { return one.second == 0; });
   line("verdict", found.empty() ? "clean" : fmt::format("VIOLATED ({})", list(broken)));
   return lines;
