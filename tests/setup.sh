@@ -27,6 +27,13 @@ latchkey_interop_packages=(
   clang
 )
 
+# @ an option and what follows it: ends the script unless that is a number.
+need_number() {
+  [[ ${2:-} =~ ^[0-9]+$ ]] && return
+  echo "$1 needs a number" >&2
+  exit 2
+}
+
 heading() { printf '\n== %s\n' "$*"; }
 
 # A name, or a pattern. (A package that others name, or that was purged, is "not-installed".)

@@ -18,11 +18,8 @@ names=()
 while (($# > 0)); do
   case $1 in
     --minutes | --seed)
-      if (($# < 2)) || ! [[ $2 =~ ^[0-9]+$ ]]; then
-        echo "$1 needs a number" >&2
-        exit 2
-      fi
-      if [[ $1 == --minutes ]]; then minutes=$2; else seed=$2; fi
+      need_number "$@"
+      printf -v "${1#--}" %s "$2"
       shift
       ;;
     latchkey | curator | curator-next | kazoo | etcd | redis) names+=("$1") ;;
@@ -56,6 +53,7 @@ curator_worker() {
 # Its package would start a service.
 get_etcd() {
   if [[ ! -x $folder/etcd/usr/bin/etcd ]]; then
+    have_package_lists || apt_get update
     (cd "$folder" && rm -f etcd-server_*.deb && apt-get -q download etcd-server && dpkg -x etcd-server_*.deb etcd)
   fi
   export ETCD=$folder/etcd/usr/bin/etcd

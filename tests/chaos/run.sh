@@ -18,11 +18,8 @@ options=()
 while (($# > 0)); do
   case $1 in
     --minutes | --seed)
-      if (($# < 2)) || ! [[ $2 =~ ^[0-9]+$ ]]; then
-        echo "$1 needs a number" >&2
-        exit 2
-      fi
-      if [[ $1 == --minutes ]]; then minutes=$2; else seed=$2; fi
+      need_number "$@"
+      printf -v "${1#--}" %s "$2"
       shift
       ;;
     --asan) preset=asan ;;
