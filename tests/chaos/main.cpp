@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 
 #include "checker.hpp"
@@ -140,6 +141,7 @@ int main(int argc, char** argv) {
     how.families = chaos::parse_families(families);
     how.program = CLI::detail::split_up(program);
     how.service = CLI::detail::split_up(service);
+    if (how.servers == 1 && how.service.empty()) throw std::invalid_argument{"one server is for --service"};
     if (!how.program.empty()) {
       how.families = {chaos::family::foreign};
       how.common = true;

@@ -41,7 +41,7 @@ std::vector<std::uint16_t> free_ports(std::size_t count) {
 }  // namespace
 
 other_servers::other_servers(std::vector<std::string> program, std::size_t count, const std::filesystem::path& folder)
-    : program_{std::move(program)}, folder_{folder / "servers"}, ports_{free_ports(count)}, processes_(count) {
+    : program_{std::move(program)}, folder_{folder / "servers"}, ports_{free_ports(2 * count)}, processes_(count) {
   std::filesystem::create_directories(folder_);
   for (std::size_t i = 0; i < count; ++i) start(i);
   for (std::size_t i = 0; i < count; ++i) wait_until_serving(i, 60s);
@@ -49,7 +49,7 @@ other_servers::other_servers(std::vector<std::string> program, std::size_t count
 
 std::vector<latchkey::testing::endpoint> other_servers::addresses() const {
   std::vector<latchkey::testing::endpoint> all;
-  for (const auto each : ports_) all.push_back({"127.0.0.1", each});
+  for (std::size_t i = 0; i < processes_.size(); ++i) all.push_back({"127.0.0.1", ports_[i]});
   return all;
 }
 
@@ -62,7 +62,7 @@ bool other_servers::ask(const char* what, std::size_t server) const {
 }
 
 std::optional<std::size_t> other_servers::leader() const {
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
     if (processes_.at(i).alive() && !processes_.at(i).paused() && ask("leads", i)) return i;
   }
   return std::nullopt;
@@ -86,7 +86,7 @@ void other_servers::wait_until_serving(std::size_t server, std::chrono::millisec
 }
 
 void other_servers::wait_for_quorum(std::chrono::milliseconds timeout) {
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
     if (alive(i)) return wait_until_serving(i, timeout);
   }
   throw cluster_error("no server runs");

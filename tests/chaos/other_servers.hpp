@@ -17,7 +17,8 @@ namespace chaos {
 
 /// What the service is, a program knows: see others/worker.py.
 ///
-///     PROGRAM serve NUMBER FOLDER PORT...     becomes this server; it serves at its own of these ports
+///     PROGRAM serve NUMBER FOLDER PORT...     becomes this server; of the first half of these ports it serves at its own,
+///                                             and has one of the second half for the other servers
 ///     PROGRAM healthy PORT                    whether it can do what needs the service
 ///     PROGRAM leads PORT
 class other_servers final : public lock_servers {
@@ -40,7 +41,7 @@ class other_servers final : public lock_servers {
 
   const std::vector<std::string> program_;
   const std::filesystem::path folder_;
-  std::vector<std::uint16_t> ports_;
+  const std::vector<std::uint16_t> ports_;  // where all serve, and behind these as many of theirs
   std::deque<latchkey::testing::child_process> processes_;
 };
 

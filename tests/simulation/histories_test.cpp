@@ -133,9 +133,8 @@ void run_part(std::uint64_t part) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   MESSAGE(fmt::format(
       "{} histories ({:.0f} a second): {} calls, {} grants, {} of them told by datagram (in {} histories), {} "
-      "requests, {} of them to requeue, {} of groups, {} commits, {} of them written, {} processes killed, the "
-      "sessions "
-      "of {} ended by their next run, {} steps; {} bad",
+      "requests, {} of them to requeue, {} of groups, {} commits, {} of them written, {} processes killed, "
+      "the sessions of {} ended by their next run, {} steps; {} bad",
       sum.histories, static_cast<double>(sum.histories) / took.count(), sum.calls, sum.grants, sum.told, sum.told_in,
       sum.requests, sum.requeues, sum.groups, sum.commits, sum.writes, sum.killed, sum.ended_early, sum.steps,
       sum.bad));

@@ -100,9 +100,8 @@ class Lock:
 
 
 def serve(number, folder, *ports):
-    """The port of the other servers is the next one: nobody gets it from the kernel meanwhile, or the start fails."""
     number = int(number)
-    peers = [f"http://127.0.0.1:{port_of_peers(each)}" for each in ports]
+    peers = [f"http://127.0.0.1:{each}" for each in ports[len(ports) // 2:]]
     mine = f"http://127.0.0.1:{ports[number]}"
     program = os.environ.get("ETCD", "etcd")
     os.execvp(program, [
@@ -111,10 +110,6 @@ def serve(number, folder, *ports):
         "--listen-peer-urls", peers[number], "--initial-advertise-peer-urls", peers[number],
         "--initial-cluster", ",".join(f"e{i}={each}" for i, each in enumerate(peers)),
     ])
-
-
-def port_of_peers(port):
-    return int(port) + 1 if int(port) < 65535 else 1025
 
 
 def healthy(port):

@@ -82,7 +82,7 @@ class Lock:
         self.delete(self.value)
 
 
-def serve(number, folder, port):
+def serve(number, folder, port, _):
     program = os.environ.get("REDIS", "redis-server")
     os.makedirs(f"{folder}/r{number}", exist_ok=True)
     os.execvp(program, [
